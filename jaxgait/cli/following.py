@@ -95,12 +95,13 @@ class Sensitivities:
     def lines(self, made: xr.Dataset, found: Optimum) -> Iterator[str]:
         """Lists the largest ones."""
         yield f"  {made.attrs['gradient']}; 1 % more of a parameter changes"
-        first = made.isel(parameter=slice(0, MAX_PRINTED))
+        first, lost = made.isel(parameter=slice(0, MAX_PRINTED)), made.attrs["lost"].split(", ")
         for name in first.parameter.values:
             one = first.change.sel(parameter=name)
             units = zip(one.measure.values, one.values, one.measure_unit.values, strict=True)
             changes = (f"{measure} by {with_unit(f'{x:+.3g}', unit)}" for measure, x, unit in units)
-            yield f"  {name}: {', '.join(changes)}"
+            mark = " (a slope, not a change: runs with 1 % more or less fail or are unstable)" if name in lost else ""
+            yield f"  {name}: {', '.join(changes)}{mark}"
         yield from (f"  {text}" for text in caveats(made))
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -17,6 +19,9 @@ from matplotlib.patches import Patch
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
 from jaxgait.units import with_unit
 
+_HATCHED: dict[str, Any] = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}
+_DOUBTFUL = "a slope, not a change: runs with it\nfail, are unstable, or differ by over half"
+_LEGEND_COLUMNS = 2
 _MAX_LETTERS = 34
 _COLUMNS = 3
 _SHORT = (-2, 4)
@@ -29,6 +34,8 @@ def tornado(found: xr.Dataset, *, searched: Collection[str] = (), max_bars: int 
     Effects are compared relative to the longest bar of their panel.
 
     Circles show runs on either side of the design, if any: away from the end of a bar, the slope does not hold for 1 %.
+    Hatched bars are slopes alone: runs or gaits fail with a change of 1 % (`lost` in the attributes of `found`), or
+    their results differ from it by over half (`disagree`).
 
     Args:
         found: result of `jaxgait.optimization.sensitivities`.
@@ -45,16 +52,22 @@ def tornado(found: xr.Dataset, *, searched: Collection[str] = (), max_bars: int 
     """
     chosen = found.isel(parameter=_longest(found.change.values, max_bars))
     names = [str(name) for name in chosen.parameter.values]
+    doubtful = {name for key in ("lost", "disagree") for name in str(found.attrs.get(key, "")).split(", ") if name}
     with style():
         figure, panels = _panels(chosen.sizes["measure"], names, 0.26)
         for ax, measure in zip(panels, chosen.measure.values, strict=True):
-            _bars(ax, chosen.sel(measure=measure), [ORANGE if name in searched else BLUE for name in names])
+            bars = _bars(ax, chosen.sel(measure=measure), [ORANGE if name in searched else BLUE for name in names])
+            for bar, name in zip(bars, names, strict=True):
+                bar.set(**_HATCHED if name in doubtful else {})
         if len(names) < found.sizes["parameter"]:
             rest = "the largest effects" if len(names) == max_bars else "the others have no effect"
             title = f"{len(names)} of {found.sizes['parameter']} parameters: {rest}"
             figure.suptitle(title, x=0.01, ha="left", fontsize=9)
-        if handles := _legend(chosen, names, searched):
-            figure.legend(handles=handles, loc="outside lower center", ncols=3)
+        handles = _legend(chosen, names, searched)
+        if doubtful & {*names}:
+            handles.append(Patch(facecolor=GREY, label=_DOUBTFUL, **_HATCHED))
+        if handles:
+            figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), _LEGEND_COLUMNS))
     return figure
 
 
@@ -80,9 +93,9 @@ def _longest(change: Float[np.ndarray, "measures parameters"], count: int) -> np
     return kept[share[kept] > 0.0] if share.any() else kept
 
 
-def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> None:
+def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> BarContainer:
     at = np.arange(one.sizes["parameter"])
-    ax.barh(at, one.change, height=0.7, color=colours)
+    bars = ax.barh(at, one.change, height=0.7, color=colours)
     ax.plot(one.difference, at, "o", color="black", mfc="white", ms=4)
     ax.axvline(0.0, color="black", lw=0.8)
     ax.margins(x=0.08)
@@ -94,6 +107,7 @@ def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> None:
     ax.xaxis.set_major_formatter(lambda x, _: f"{x / 10.0**power:g}")
     here = with_unit(f"{one.measure.values}: {float(one.result):.5g}", one.measure_unit.item())
     ax.set_title(textwrap.fill(here, _MAX_LETTERS), loc="left", fontsize=9)
+    return bars
 
 
 def _power(values: np.ndarray) -> int:

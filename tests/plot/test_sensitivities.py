@@ -56,6 +56,14 @@ def test_the_longest_of_any_panel_are_kept_and_what_has_no_bar_is_not():
     assert [ax.get_xlabel()[14:] for ax in small.axes] == [" ($10^{-3}$)", " ($10^{-5}$ N)"] and not small.legends
 
 
+def test_bars_that_runs_do_not_confirm_are_hatched():
+    figure = tornado(made([[3.0, -2.0, 0.5]]).assign_attrs(lost="a", disagree="c"))
+    assert [bar.get_hatch() for bar in figure.axes[0].patches] == ["////", None, "////"]
+    (text,) = (one.get_text() for one in figure.legends[0].get_texts() if "slope, not a change" in one.get_text())
+    assert "fail, are unstable" in text
+    assert not tornado(made([[3.0]]).assign_attrs(lost="", disagree="")).legends
+
+
 def test_four_measures_take_two_rows():
     figure = tornado(made(np.ones((4, 2))))
     assert [ax.get_visible() for ax in figure.axes] == [True] * 4 + [False] * 2
