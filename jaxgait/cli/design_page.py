@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import jax.numpy as jnp
 import numpy as np
@@ -25,9 +25,10 @@ from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.conclusions import conclusions
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.gradients import Task, evaluator_for
-from jaxgait.optimization.optimum import Optimum
+from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space, variable
+from jaxgait.optimization.surroundings import STEPS
 from jaxgait.outcome import failures
 from jaxgait.plot import designs, fronts, sensitivities
 from jaxgait.plot.scene import histories, scene
@@ -111,26 +112,47 @@ _CONVERGENCE = "Distance of the best valid design of each start so far from the 
 
 
 def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple[Figure, str]:
-    """Slopes at the first starts, compared with differences of whole runs."""
+    """Slopes at the first starts and at the best design, compared with differences of whole runs."""
     space = Space(model, arguments["over"], starting=True)
     goal = Goal.of(model, arguments.get("maximize", arguments.get("minimize")))
     first = found.history.isel(start=slice(0, CHECKED_STARTS), iteration=0)
-    points = space.unit({name: first[name].values for name in space.names})
+    chosen = [first, *_at_best(found)]
+    of_all = lambda name: np.concatenate([np.atleast_1d(one[name].values) for one in chosen])
+    points = space.unit({name: of_all(name) for name in space.names})
     across, robust, weights = (arguments.get(name) for name in ("across", "robust", "weights"))
     scenarios = Scenarios.of(model, across, robust, weights, found.sign, [])
     task = Task(model, space, goal, given(arguments, RUN), space.fixed(model, arguments.get("initial")), scenarios)
     by_differences = evaluator_for(task, "differences", points)(np.arange(len(points)), points)
     checked = by_differences.slopes[:, 0]
-    exact = np.stack([first[f"objective_gradient[{name}]"].values for name in space.names], axis=1)
+    exact = np.stack([of_all(f"objective_gradient[{name}]") for name in space.names], axis=1)
     exact = exact * space.spacing.slopes(points)
+    starts, star = slice(first.sizes["start"]), " and at the best design (star)" if len(chosen) > 1 else ""
     caption = (
-        "Slopes at the first starts, over the width of the bounds, compared with central differences of whole runs; "
+        f"Slopes at the first starts{star}, over the width of the bounds, compared with central "
+        f"differences of whole runs; at the starts, {_largest_difference(exact[starts], checked[starts])}. "
+        f"{_next_to_the_best(found)}."
     )
-    caption += f"{_largest_difference(exact, checked)}."
     if found.gradient.startswith("through the periodic gait"):
         caption += " They may differ where walks do not settle into the gait within the run."
-    ran = ~failures(first["status"].values) & np.isfinite(first["objective"].values) & by_differences.ran
-    return designs.slopes(space.names, exact, checked, found.unit), caption + _without_slopes(ran, exact + checked)
+    ran = ~failures(first["status"].values) & np.isfinite(first["objective"].values) & by_differences.ran[starts]
+    figure = designs.slopes(space.names, exact, checked, found.unit, last_is_best=bool(star))
+    return figure, caption + _without_slopes(ran, (exact + checked)[starts])
+
+
+def _at_best(found: Optimum) -> list[xr.Dataset]:
+    """The evaluation of the best design, if the history has it."""
+    history, best = found.history, found.best
+    same = np.all([np.isclose(history[name], x, rtol=1e-12, atol=0.0) for name, x in best.items()], axis=0)
+    return [history.isel(start=i, iteration=k) for i, k in np.argwhere(same)[:1]]
+
+
+def _next_to_the_best(found: Optimum) -> str:
+    """How far slopes are from differences of values around the best design."""
+    local = cast(Local, found.local)
+    return (
+        f"Next to the best design, where slopes are small, they differ from differences of values, over {STEPS[1]:.1%} "
+        f"or {STEPS[0]:.0%} of the bounds, by up to {local.difference:.1%} of the slopes there"
+    )
 
 
 def _without_slopes(ran: np.ndarray, slopes: np.ndarray) -> str:
@@ -284,6 +306,9 @@ def _scenarios(found: Optimum) -> str:
 def _sensitivities(data: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> tuple[str, Figure, str, str]:
     """Title, picture with its caption, and table of the sensitivities."""
     caption = f"Effect of 1 % more of each parameter, from its slope. Gradient: {data.attrs['gradient']}."
+    caption += (
+        " It predicts a change only as far as the measure is linear, and is hatched where runs do not confirm it."
+    )
     caption = " ".join([caption, *caveats(data)])
     if data.attrs["left_out"]:
         caption += f" Left out: {data.attrs['left_out']}."

@@ -19,7 +19,7 @@ from jaxgait.ensembles.spacing import Log, Spacing
 from jaxgait.optimization.evaluate import SINCE
 from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, UNSEARCHED, Optimum
 from jaxgait.plot.panels import named_artists
-from jaxgait.plot.references import with_their_references
+from jaxgait.plot.references import draw_references, references, with_their_references
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, make_logarithmic, style
 from jaxgait.units import displayed, with_unit
 
@@ -231,10 +231,13 @@ def slopes(
     exact: Float[np.ndarray, "points n"],
     differences: Float[np.ndarray, "points n"],
     unit: str = "",
+    *,
+    last_is_best: bool = False,
 ) -> Figure:
     """Slopes of the search compared with central differences, in units of the objective per box.
 
-    `unit` is that of the objective, for the axes.
+    `unit` is that of the objective, for the axes. `last_is_best` says that the last point is the best design, a star
+    among the circles of the starts.
 
     Examples:
         >>> import numpy as np
@@ -255,11 +258,17 @@ def slopes(
             if both.size:
                 ends = np.array([min(0.0, both.min()), max(0.0, both.max())])  # with zero, for a sense of the size
                 ax.plot(ends, ends, "-", color=GREY, lw=1)
-            ax.plot(x, y, "o", color=BLUE, ms=6, mfc="none")
+            starts = slice(None, -1 if last_is_best else None)
+            ax.plot(x[starts], y[starts], "o", color=BLUE, ms=6, mfc="none", label="start")
+            if last_is_best:
+                ax.plot(x[-1:], y[-1:], "*", color=RED, mec="white", ms=12, label="best")
             per = f"{'' if unit == '1' else unit} per width of the bounds".strip()
             ax.set_xlabel(f"central difference of runs\n({per})")
             ax.set_ylabel(f"slope of the search\n({per})")
             ax.set_title(name)
+        if last_is_best:
+            named = named_artists(figure)
+            figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=2, fontsize=7)
     return figure
 
 
@@ -300,14 +309,20 @@ def before_and_after(before: xr.Dataset, after: xr.Dataset, variables: Sequence[
 
 
 def _compared(ax: Axes, before: xr.Dataset, after: xr.Dataset, name: str, line: str, called: str, alone: bool) -> None:
-    """One variable before and after; drawn once if unchanged, such as a measured curve."""
+    """One variable before and after; drawn once if unchanged, and a reference if both runs have the same one."""
+    if name in references(after).values():
+        looks = ((before[name], {"color": ORANGE}), (after[name], {"color": BLUE}))
+        longest_first = sorted(looks, key=lambda one: -int(np.isfinite(one[0]).sum()))
+        curves, colours = zip(*longest_first, strict=True)
+        draw_references(ax, curves, "time", colours)
+        return
     prefix = "" if alone else f"{called}, "
     if np.array_equal(before[name], after[name], equal_nan=True):
         ax.plot(after.time, after[name], "--", color="black", lw=1.0, label=called)
         return
-    for run, colour, when, height in ((before, ORANGE, "before", 0.12), (after, BLUE, "after", 0.03)):
+    for run, colour, when in ((before, ORANGE, "before"), (after, BLUE, "after")):
         if np.isfinite(run[name]).any():
             ax.plot(run.time, run[name], line, color=colour, lw=1.2, label=f"{prefix}{when}")
         else:
             ended = str(run.attrs.get("status_text", "no values")).partition(" (")[0]
-            ax.text(0.99, height, f"{when}: {ended}", color=colour, ha="right", transform=ax.transAxes)
+            ax.plot([], [], line, color=colour, lw=1.2, label=f"{prefix}{when}: {ended}")

@@ -90,7 +90,7 @@ def _name_all(ax: Axes, label: str) -> None:
 def _alike(one: xr.DataArray, other: xr.DataArray, dim: str) -> bool:
     """Whether two curves are the same as far as both go."""
     at = one[dim].values
-    values = np.interp(at, other[dim].values, other.values, right=np.nan)
+    values = np.interp(at, other[dim].values, other.values, left=np.nan, right=np.nan)
     apart = of_known(np.nanmax, np.abs(one.values - values), initial=0.0)
     return bool(apart <= ALIKE_WITHIN * of_known(np.nanmax, np.abs(one.values), initial=0.0))
 

@@ -78,6 +78,10 @@ def test_the_report_is_one_page_that_needs_no_other_file(done):
     assert pictures == sorted([*search, "front.png", "sensitivities.png"])
     assert all((done / "r" / name).with_suffix(".pdf").read_bytes().startswith(b"%PDF") for name in pictures)
     assert "minimize peak_rope_force, subject to clearance &gt;= 1</h1>" in page
+    assert "the first starts and at the best design (star), over the width" in page
+    assert re.search(
+        r"at the starts, largest difference: \S+% of the slope\. Next to the best design, where slopes", page
+    )
     assert "Made by jaxgait 0" in page and "<th>before</th><th>after</th>" in page
     assert "<td>clearance</td><td>-10.4591</td><td>1</td><td>m</td>" in page
     assert page.count("data:image/png;base64,") == 7 and 'src="data' in page and "clearance &gt;= 1" in page

@@ -134,7 +134,22 @@ def test_a_run_that_ended_before_what_is_drawn_is_named_instead_of_its_curve():
     (ax,) = designs.before_and_after(
         run([1.0, 2.0], "completed"), run([np.nan] * 2, "ended early: fell (far)"), ["h"]
     ).axes
-    assert [one.get_text() for one in ax.texts] == ["after: ended early: fell"] and len(ax.lines) == 1
+    assert [one.get_text() for one in ax.get_legend().get_texts()] == ["before", "after: ended early: fell"]
+    assert not ax.texts, "which would lie on the curves"
+
+
+def test_a_reference_is_drawn_once_from_the_run_that_is_longer():
+    attrs = {"units": "deg", "long_name": "measured knee", "reference_of": "knee"}
+    run = lambda x: xr.Dataset(
+        {"knee": ("time", x, {"units": "deg"}), "sound": ("time", np.array(x) * 0.0 + 1.0, attrs)}, {"time": [0.0, 1.0]}
+    )
+    whole, cut, gone = run([1.0, 2.0]), run([1.0, np.nan]), run([np.nan, np.nan])
+    for before, after in ((whole, cut), (cut, whole), (whole, gone)):
+        (ax,) = designs.before_and_after(before, after, ["knee", "sound"]).axes
+        (line,) = (one for one in ax.lines if one.get_label() == "measured knee")
+        assert line.get_color() == "black" and line.get_ydata().tolist() == [1.0, 1.0]
+        assert not any("measured knee, " in text.get_text() for text in ax.get_legend().get_texts())
+    plt.close("all")
 
 
 def test_before_and_after_are_in_degrees():
@@ -169,6 +184,13 @@ def test_a_title_is_above_the_curves_which_have_words():
         "knee flexion, after",
         "measured knee",
     ]
+    plt.close("all")
+
+
+def test_the_best_design_is_a_star_among_the_slopes():
+    figure = designs.slopes(["a"], np.ones((3, 1)), np.ones((3, 1)), "N", last_is_best=True)
+    assert {line.get_label(): len(line.get_xdata()) for line in figure.axes[0].lines[1:]} == {"start": 2, "best": 1}
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["start", "best"]
     plt.close("all")
 
 
