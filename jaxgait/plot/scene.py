@@ -191,9 +191,9 @@ def _first_histories(run: xr.Dataset) -> tuple[Curve, ...]:
     run, curves = distinct(run, names), []
     for name in names:
         shown = displayed(while_moving(run[name]))
-        beside = {measured[name]: displayed(run[measured[name]]).values} if name in measured else {}
+        reference = {measured[name]: displayed(run[measured[name]]).values} if name in measured else {}
         what, unit = (str(shown.attrs.get(key, usual)) for key, usual in (("long_name", name), ("units", "1")))
-        curves.append(Curve(what, unit, {name: shown.values, **beside}, measured=tuple(beside)))
+        curves.append(Curve(what, unit, {name: shown.values, **reference}, measured=tuple(reference)))
     return tuple(curves)
 
 
