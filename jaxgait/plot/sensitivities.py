@@ -21,7 +21,6 @@ from jaxgait.units import with_unit
 
 _HATCHED: dict[str, Any] = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}
 _DOUBTFUL = "a slope, not a change: runs with it\nfail, are unstable, or differ by over half"
-_LEGEND_COLUMNS = 2
 _MAX_LETTERS = 34
 _COLUMNS = 3
 _SHORT = (-2, 4)
@@ -67,7 +66,7 @@ def tornado(found: xr.Dataset, *, searched: Collection[str] = (), max_bars: int 
         if doubtful & {*names}:
             handles.append(Patch(facecolor=GREY, label=_DOUBTFUL, **_HATCHED))
         if handles:
-            figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), _LEGEND_COLUMNS))
+            figure.legend(handles=handles, loc="outside lower center", ncols=1 if len(panels) == 1 else _COLUMNS)
     return figure
 
 

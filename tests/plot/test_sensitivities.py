@@ -61,6 +61,10 @@ def test_bars_that_runs_do_not_confirm_are_hatched():
     assert [bar.get_hatch() for bar in figure.axes[0].patches] == ["////", None, "////"]
     (text,) = (one.get_text() for one in figure.legends[0].get_texts() if "slope, not a change" in one.get_text())
     assert "fail, are unstable" in text
+    all_kinds = tornado(made([[3.0, -2.0]], [[3.1, np.nan]]).assign_attrs(lost="a"), searched="b")
+    for one in (figure, all_kinds):
+        one.draw_without_rendering()
+        assert one.legends[0].get_window_extent().x0 >= 0.0 and one.legends[0].get_window_extent().x1 <= one.bbox.x1
     assert not tornado(made([[3.0]]).assign_attrs(lost="", disagree="")).legends
 
 
