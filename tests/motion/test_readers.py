@@ -46,6 +46,12 @@ def _spaced(text: str) -> str:
     return "\n".join(lines[:5] + ["\t".join(f" {cell} " for cell in line.split("\t")) for line in lines[6:-1]])
 
 
+def _doubled(text):
+    lines = text.split("\n")
+    lines[2] = lines[2].replace("\t", "\t\t")
+    return "\n".join(lines)
+
+
 VARIANTS = {
     "as it is": TRC,
     "Windows line ends": TRC.replace("\n", "\r\n"),
@@ -59,6 +65,7 @@ VARIANTS = {
     "tabs behind every row": TRC.replace("\n", "\t\t\n"),
     "times in whole milliseconds": walker.trc(W, time_digits=2),
     "metres under mm": walker.trc(W, unit=1.0, digits=9),
+    "doubled tabs in the header": _doubled(TRC),
     "header without tabs": TRC.replace("\t", " ", 16),
 }
 
@@ -152,6 +159,8 @@ def test_stated_and_found_units_are_reported(tmp_path):
     found = _read(tmp_path, VARIANTS["metres under mm"])
     assert "the header states mm" in found.warnings[0] and "taken as m" in found.warnings[0]
     assert any("it is m" in note for note in _read(tmp_path, CSV, "walk.csv").notes)
+    notes = _read(tmp_path, VARIANTS["doubled tabs in the header"]).notes
+    assert not [note for note in notes if "header" in note or "unit" in note]
     assert any("counts 900 frames, the file has 60" in note for note in _read(tmp_path, VARIANTS["wrong counts"]).notes)
 
 

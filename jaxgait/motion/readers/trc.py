@@ -52,11 +52,13 @@ def read_trc(source: Source, name: str) -> Recording:
 
 
 def _header(source: Source, at: int) -> dict[str, float | str]:
-    """Keys in lower case with the values that stand below them."""
+    """Keys in lower case with the values that stand below them; empty cells between as many values as keys are none."""
     for i in range(at):
         if "datarate" in source.lines[i].lower().replace(" ", ""):
             line = next((line for line in source.lines[i + 1 : at] if line.strip()), "")
             keys, below = (cells(one, delimiter_of(one)) for one in (source.lines[i], line))
+            if len(full := [v for v in below if v]) == len([k for k in keys if k]):  # as with doubled tabs
+                keys, below = [k for k in keys if k], full
             values = [number(v, comma="." not in v) if number(v, True) is not None else v for v in below]
             return {k.lower(): v for k, v, cell in zip(keys, values, below, strict=False) if cell and v is not None}
     return {}
