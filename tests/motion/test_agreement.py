@@ -92,6 +92,13 @@ def test_a_trial_whose_strides_are_all_dropped_is_compared_and_named():
     assert "the stride time is 1.13 s in A and 1.52 s in B" in lines and "the speed is 0.93" in lines
 
 
+def test_a_trial_without_a_stride_is_named_and_names_no_walk():
+    walk = measure([trial("short", walker.walker(duration=1.9, seed=1)), trial("A", W)])
+    assert walk.name == "A"
+    line = "short gives no stride of the right leg: it has 1 heel strike, and a whole stride needs two"
+    assert line in walk.warnings
+
+
 def test_trials_without_a_whole_stride_are_all_named():
     short = [trial(name, walker.walker(duration=1.9, seed=1)) for name in "AB"]
     with pytest.raises(

@@ -159,6 +159,21 @@ def _no_stride(trials: Sequence[Trial], strides: Sequence[StrideCurve]) -> Motio
     return recording.error(what, "two are needed: give a longer trial, or the other leg (--leg)")
 
 
+def without_strides(found: SideStrides) -> list[str]:
+    """A warning of every trial that has no usable stride of its own, with the reason."""
+    sound = {s.trial for s in found.alone if not s.reason}
+    return [_unused(t, found.alone) for t in found.trials if t.leg.recording.name not in sound]
+
+
+def _unused(trial: Trial, strides: Sequence[StrideCurve]) -> str:
+    name, side = trial.leg.recording.name, trial.leg.side
+    reasons = [f"at {s.start:.2f} s {s.reason}" for s in strides if s.trial == name]
+    if reasons:
+        return f"{name} gives no stride of the {side} leg: {'; '.join(reasons[:2])}"
+    count = checks.count_of(trial.own.events.strikes.size, "heel strike", "heel strikes")
+    return f"{name} gives no stride of the {side} leg: it has {count}, and a whole stride needs two"
+
+
 def lengths_of(trials: Sequence[Trial], strides: Sequence[StrideCurve]) -> dict[str, dict[str, float]]:
     """Lengths in m of the segments by trial, of those that have kept strides."""
     kept = {

@@ -22,7 +22,7 @@ from jaxgait.motion.capture.events import StrideEvents, source_warnings
 from jaxgait.motion.capture.hip_path import with_hip_path
 from jaxgait.motion.capture.leg import Leg, Options
 from jaxgait.motion.capture.maps import SIDES
-from jaxgait.motion.capture.sides import SideStrides, Trial, lengths_of, segments_of, sides_of
+from jaxgait.motion.capture.sides import SideStrides, Trial, lengths_of, segments_of, sides_of, without_strides
 from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.capture.trials import together, with_own_names
 from jaxgait.motion.capture.weight import check_mass, person
@@ -317,6 +317,7 @@ def _walk(
             *plates.merged_lines((t.leg, [] if speed else [*t.belt.warnings]) for t in trials),
             *unlikely,
             *scaled.warnings,
+            *without_strides(found),
             *agreement.one_walk(sound, walk.kept),
             *walk.warnings,
             *judge(dataclasses.replace(walk_stride(walk), file=None)).lines(),
@@ -355,7 +356,7 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
         *leg_warnings.peak_warnings(dynamics),
     )
     walk = Walk(
-        name=legs[0].recording.name,
+        name=next(name for leg in legs if (name := leg.recording.name) in {s.trial for s in kept}),
         side=legs[0].side,
         trials=tuple(trials),
         strides=tuple(strides),
