@@ -159,6 +159,17 @@ def test_a_c3d_file_that_ends_early_is_warned_of(c3d, tmp_path):
         measure([read_recording(tmp_path / "walk.c3d")])
 
 
+def test_forces_that_are_away_from_the_feet_give_no_mass():
+    rest = GroundReaction("left plate", TIME, np.array([0.0, 836.0, 0.0]) - FORCE, None)  # both feet carry 836 N
+    trial = recording()
+    trial = dataclasses.replace(trial, forces=(*trial.forces, rest))
+    away = trial.forces[0]._replace(point=POINT + np.array([0.0, 0.0, 3.0]))
+    assert measure([trial]).subject["mass_kg"] == pytest.approx(CARRIED, rel=1e-3)
+    walk = measure([dataclasses.replace(trial, forces=(away, rest))])
+    assert any("from both feet" in line for line in walk.warnings)
+    assert "mass_kg" not in walk.subject
+
+
 @pytest.mark.parametrize("turns", [1, 2, 3])
 def test_a_plate_that_is_described_wrongly_is_warned_of(turns, tmp_path):
     walker.c3d(W, tmp_path / "walk.c3d", turns=turns)

@@ -142,12 +142,31 @@ def _zero(leg: Leg, plate: GroundReaction) -> Iterator[str]:
         yield f"{plate.name} shows {np.median(quiet):+.0f} N while nobody is on it: is it zeroed?"
 
 
-def _elsewhere(leg: Leg, plate: GroundReaction) -> Iterator[str]:
+def of_nobody_here(leg: Leg) -> bool:
+    """Whether the centres of pressure of all contacts in a trial, as far as known, are away from both feet.
+
+    Examples:
+        >>> from jaxgait.motion.capture.finding import leg_of
+        >>> from jaxgait.motion.capture.plates import of_nobody_here
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> of_nobody_here(leg_of(synthetic_recording(reference_gait()), "right"))  # without plates
+        False
+    """
+    found = [d for plate in leg.recording.forces for d in _from_feet(leg, plate)]
+    return bool(found) and min(found) > MAX_FOOT_DISTANCE
+
+
+def _from_feet(leg: Leg, plate: GroundReaction) -> list[float]:
+    """Distance in m of the nearer foot from the centre of pressure, of every contact where both feet are seen."""
     if leg.own_foot is None or leg.other_foot is None:
-        return
+        return []
     vertical = plate.force @ leg.axes.rotation[1]
     near = [np.min(distances(leg, plate, start, end)) for start, end in stretches(vertical, plate.time)]
-    known = [float(d) for d in near if np.isfinite(d)]  # NaN where one of the feet is not seen
+    return [float(d) for d in near if np.isfinite(d)]  # NaN where one of the feet is not seen
+
+
+def _elsewhere(leg: Leg, plate: GroundReaction) -> Iterator[str]:
+    known = _from_feet(leg, plate)
     off = [d for d in known if d > MAX_FOOT_DISTANCE]
     if off:
         what = f"the centre of pressure of {len(off)} of {len(known)} contacts on {plate.name} is {min(off):.2f} m "
