@@ -8,6 +8,8 @@ import xarray as xr
 from jaxgait.motion.capture.coordinates import SAGITTAL, leg_angles
 from jaxgait.motion.recording import GroundReaction, Recording
 
+AS_THE_RIGHT = "The leg is written as the right one, also if the motion of a left one drives it."
+
 
 def recording(run: xr.Dataset) -> Recording:
     """The leg as the right one of a level pelvis, and the force under its foot with the centre of pressure.
@@ -37,5 +39,5 @@ def recording(run: xr.Dataset) -> Recording:
         time=time,
         angles=leg_angles(at("H", "x"), at("H", "y"), *values),
         forces=(GroundReaction("ground_force", time, force, point),),
-        notes=(SAGITTAL,),
+        notes=(SAGITTAL, AS_THE_RIGHT),
     )
