@@ -120,7 +120,7 @@ def test_a_measure_raises_for_an_insufficient_run(sampling, message):
         (
             ["knee_angle"],
             MeasureError,
-            r"of which Measure\('largest', .*run\['knee_angle'\].*, 'rad', '.*'\)",
+            r"in Python, Measure\('largest', .*run\['knee_angle'\].*, 'rad', '.*'\)",
         ),
         ([3], TypeError, "names of measures"),
         (7, TypeError, "observe must be a function"),

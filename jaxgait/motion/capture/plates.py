@@ -142,14 +142,14 @@ def _zero(leg: Leg, plate: GroundReaction) -> Iterator[str]:
         yield f"{plate.name} shows {np.median(quiet):+.0f} N while nobody is on it: is it zeroed?"
 
 
-def of_nobody_here(leg: Leg) -> bool:
+def all_foreign(leg: Leg) -> bool:
     """Whether the centres of pressure of all contacts in a trial, as far as known, are away from both feet.
 
     Examples:
         >>> from jaxgait.motion.capture.finding import leg_of
-        >>> from jaxgait.motion.capture.plates import of_nobody_here
+        >>> from jaxgait.motion.capture.plates import all_foreign
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
-        >>> of_nobody_here(leg_of(synthetic_recording(reference_gait()), "right"))  # without plates
+        >>> all_foreign(leg_of(synthetic_recording(reference_gait()), "right"))  # without plates
         False
     """
     found = [d for plate in leg.recording.forces for d in _from_feet(leg, plate)]

@@ -10,7 +10,7 @@ import numpy as np
 from jaxgait.checks import real, shown
 from jaxgait.motion.capture.dynamics import GRAVITY
 from jaxgait.motion.capture.leg import Leg
-from jaxgait.motion.capture.plates import of_nobody_here
+from jaxgait.motion.capture.plates import all_foreign
 from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.recording import Recording, upward
 
@@ -87,7 +87,7 @@ def person(
 
 def _carried(kept: Sequence[tuple[Leg, StrideCurve]], static: Recording | None) -> Iterator[MassEstimate]:
     """Estimates of the mass from the plates, the best one first; none by forces that are not under the feet."""
-    own = [(leg, stride) for leg, stride in kept if not of_nobody_here(leg)]
+    own = [(leg, stride) for leg, stride in kept if not all_foreign(leg)]
     totals = [_total(leg.recording, leg.axes.rotation[1], np.linspace(*_span(stride), 400)) for leg, stride in own]
     whole = [float(x[:-1].mean()) for x in totals if x.min() > LEAST_SHARE * x.mean() > LEAST_SHARE * LEAST_WEIGHT]
     if whole:
