@@ -74,7 +74,7 @@ RESERVED_RESULTS = (
 """Names of the results that runs and ensembles have anyway."""
 RESERVED = (*RESERVED_RESULTS, "time", "instant", "sample", "parameter", "member")
 """These and the names of their dimensions."""
-_ENDINGS = ("_end", "_before", "_after", "_gradient")
+ENDINGS = ("_end", "_before", "_after", "_gradient")
 """Endings of the names of results that are derived from others."""
 
 _MOTION_METHODS = ("vector_field", "phases", "kinetics", "advance", "state_at")
@@ -197,7 +197,7 @@ def _check_variables(cls: type) -> None:
         if variable.reference_of and (base is None or (base.unit, base.dims) != (variable.unit, variable.dims)):
             what = f"name another of the variables, in the same unit, got {variable.reference_of!r}"
             raise TypeError(f"reference_of of variables[{name!r}] of {cls.__name__} must {what}")
-        stems = [name.removesuffix(ending) for ending in _ENDINGS if name.endswith(ending)]
+        stems = [name.removesuffix(ending) for ending in ENDINGS if name.endswith(ending)]
         taken = {name, *variable.dims} & {*RESERVED} or {name for stem in stems if stem in named}
         if taken:
             raise TypeError(f"variables of {cls.__name__} must not use the name {min(taken)!r}: results have it anyway")

@@ -187,36 +187,42 @@ class Front:
 
 
 class Reached(NamedTuple):
-    """How runs of the best design end."""
+    """How runs of the best design end, and whether they are realistic."""
 
     sentence: str = ""
-    """In words; empty for a search that made such runs itself."""
+    """In words; empty if nothing needs to be said."""
     completed: bool = True
     """Whether all of them reached their end."""
 
 
 def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> Reached:
-    """How runs of the best design end, from where simulations start, unless the search made such runs itself.
+    """How runs of the best design end, from where simulations start, and what is unrealistic about them.
 
-    A periodic gait is found without a transient, so that a run need not reach it, even if it is stable.
+    A periodic gait is found without a transient, so that a run need not reach it, even if it is stable. Of a search
+    that made such runs itself, only the latter is said.
     """
-    if not found.gradient.startswith("through the periodic gait"):
+    of_gait = found.gradient.startswith("through the periodic gait")
+    run = given(arguments, [name for name in RUN if name != "duration" or not of_gait])
+    if of_gait:
+        run["strides"] = max(MIN_STRIDES, run.get("strides", 0))
+    sampling = Sampling.of(found.model, *(run.get(name) for name in ("strides", "duration", "samples")))
+    run["observe"] = expecting(found.model, sampling)
+    if not (of_gait or run["observe"]):
         return Reached()
     across, start = arguments.get("across"), arguments.get("initial") or {}
     members = grid({name: [x] for name, x in found.best.items()}) if across is None else as_members(across)
-    run = given(arguments, [name for name in RUN if name != "duration"])
-    run["strides"] = max(MIN_STRIDES, run.get("strides", 0))
-    run["observe"] = expecting(found.model, Sampling.of(found.model, run["strides"], None, run.get("samples")))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IncompleteRun)  # the sentence already states it
         made = ensemble(found.model, constant(members, {INITIAL + n: x for n, x in start.items()}), **run)
-    ended, remarks = summary(made), "".join(f"; {text}" for text in unrealistic(found.model, made))
+    ended, remarks = summary(made), unrealistic(found.model, made)
+    if not of_gait:
+        return Reached("; ".join(remarks))
     who = f"runs of the best design from the start ({run['strides']} strides)"
     if ended.keys() == {COMPLETED_TEXT}:
-        return Reached(f"{who}: {COMPLETED_TEXT}{remarks}")
+        return Reached("; ".join([f"{who}: {COMPLETED_TEXT}", *remarks]))
     counts = ", ".join(f"{count} {text}" for text, count in ended.items())
     astray = "the gait is periodic, but runs do not reach it from there"
-    return Reached(f"{who}: {counts}; {astray}{remarks}", completed=False)
+    return Reached("; ".join([f"{who}: {counts}", astray, *remarks]), completed=False)
 
 
 def _check_measure(model: Model, arguments: Mapping[str, Any], name: str) -> None:

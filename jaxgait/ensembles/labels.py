@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxgait import xr
-from jaxgait.ensembles.members import DRIVE, INITIAL, MOTIONS
+from jaxgait.ensembles.members import DRIVE, INITIAL, MOTIONS, PERSON
 from jaxgait.ensembles.plan import Plan, stem
 from jaxgait.fields import declared
 from jaxgait.model import Model, Variable
@@ -43,7 +43,7 @@ _FIXED = {
 _MOTION = {
     "drive.period": {"units": "s", "long_name": "stride time of the motion"},
     "drive.speed": {"units": "m/s", "long_name": "walking speed of the motion"},
-    "subject": {"long_name": "whose walk"},
+    PERSON: {"long_name": "whose walk"},
     "stride": {"units": "1", "long_name": "stride of the walk"},
 }
 """Labels of members that differ in their motion."""

@@ -48,6 +48,8 @@ INITIAL = "initial."
 
 DRIVE = "drive."
 """Prefix that addresses a number of the motion that drives a model, such as "drive.thigh.a" (see `walks`)."""
+PERSON = "subject"
+"""The dimension of members that walk with the motions of several people."""
 MOTIONS = "motions"
 """Attribute of members that differ in their motion, and of their results: the records of the motions (see `walks`)."""
 SAMPLED = "sampled"

@@ -24,7 +24,7 @@ import numpy as np
 from jaxgait import xr
 from jaxgait.checks import by_name, shown, warn_user
 from jaxgait.contents import contents, restored
-from jaxgait.ensembles.members import DRIVE, MOTIONS, Members, drive_number
+from jaxgait.ensembles.members import DRIVE, MOTIONS, PERSON, Members, drive_number
 from jaxgait.model import Model, as_model
 from jaxgait.motion import MotionWarning
 from jaxgait.motion.drive import FourierSeries, GaitDrive
@@ -85,7 +85,7 @@ def people(
             "comments (attrs) of a table, and for an embedded gait reference_gait(NAME, with_person=True) in Python"
         )
         warn_user(MotionWarning(f"{what}; {advice}"))
-    return _members(model, drives, ("subject", names), then)
+    return _members(model, drives, (PERSON, names), then)
 
 
 def _label(motion: Any, drive: GaitDrive) -> str:

@@ -51,7 +51,7 @@ def runs_by_name(data: Runs, what: str) -> dict[str, xr.Dataset]:
 
     Raises:
         TypeError: for anything else.
-        ValueError: for none, and for more than can be told apart.
+        ValueError: if there are no results, or more than `MAX_NAMED`.
 
     Examples:
         >>> import xarray as xr

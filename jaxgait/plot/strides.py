@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from jaxgait import checks
 from jaxgait.analysis.gait import IRREGULAR, MAX_ORDER
 from jaxgait.ensembles.labels import status_codes
+from jaxgait.ensembles.members import PERSON
 from jaxgait.ensembles.results import flat
 from jaxgait.outcome import COMPLETED_TEXT, Outcome
 from jaxgait.plot.panels import chosen, distinct, named_artists, of_known, scalar_histories
@@ -40,8 +41,6 @@ COMPARED = 2 * MAX_ORDER
 """Number of last strides by which strides that alternate between gaits are found."""
 REPEATED = 0.01
 """Largest difference of strides that count as the same, as a fraction of the range of the curve: 0.6 deg of a knee."""
-PERSON = "subject"
-"""The dimension of members that walk with the motions of several people (`jaxgait.ensembles.people`)."""
 Spread = Literal["sd"] | Sequence[float | int] | np.ndarray | None
 
 

@@ -22,7 +22,7 @@ from jaxgait.cli.design_page import (
 )
 from jaxgait.cli.following import improvement
 from jaxgait.cli.optimizing import description
-from jaxgait.measure import MeasureError
+from jaxgait.measure import Expected, Measure, MeasureError, table
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.outcome import NoResult
@@ -330,6 +330,22 @@ def test_what_runs_of_a_design_from_a_periodic_gait_do_is_said():
     reached, completed = following.from_the_start(found, {"across": across, "initial": {"v": 0.1}})
     assert re.fullmatch(rf"{re.escape(who)}: (1 completed, )?1 [a-z ]*: broke(, 1 completed)?; .*", reached)
     assert reached.endswith("; the gait is periodic, but runs do not reach it from there") and not completed
+
+
+class Expecting(Oscillator):
+    """Expects to stay within 0.1 m."""
+
+    measures = table(
+        Measure("reach", lambda run: run["x"].max(), "m", "reach", expected=lambda _: Expected(0.0, 0.1, "(in a box)"))
+    )
+
+
+@pytest.mark.parametrize("gradient", ["of entire runs", "through the periodic gait (implicit differentiation)"])
+def test_a_best_design_that_is_not_realistic_is_said_after_any_search(gradient):
+    found = dataclasses.replace(searched(), model=Expecting(), best={"stiffness": 8.0}, gradient=gradient)
+    reached, completed = following.from_the_start(found, {"duration": 3.0})
+    assert completed and reached.endswith("reach is 1 m, where 0 to 0.1 m are expected (in a box)")
+    assert ("from the start" in reached) == gradient.startswith("through")
 
 
 def test_a_best_design_whose_own_run_does_not_reach_its_end_is_no_success(monkeypatch, capsys, tmp_path):

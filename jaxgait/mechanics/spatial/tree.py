@@ -58,10 +58,8 @@ class Link(Immutable):
     def __check_init__(self) -> None:
         """Checks that the inertia is no list of moments."""
         if rank_of(self.inertia) == 1:
-            what = (
-                f"the inertia of {self.name!r} must be a tensor of 3 x 3 numbers in kg m^2, got {shown(self.inertia)}"
-            )
-            raise ParameterError(f"{what}: give np.diag(...) of its moments")
+            what = f"the inertia of {self.name!r} must be a tensor of 3 x 3 numbers in kg m^2"
+            raise ParameterError(f"{what}, got {shown(self.inertia)}: give np.diag(...) of its moments")
 
 
 @float64_default

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from jaxgait.definition import RESERVED
+from jaxgait.definition import ENDINGS, RESERVED
 from jaxgait.mechanics.spatial.joints import Joint
 from jaxgait.mechanics.spatial.tree import Topology
 from jaxgait.model import Variable
@@ -27,8 +27,6 @@ _OF_ALL = {
 _LOADS = {"m/s": "N", "rad/s": "N m"}
 """Units of generalised forces, by those of their velocities."""
 _DIMS = ("body", "coordinate", "velocity", "contact", "axis", "tangent")
-_DERIVED = ("_end", "_before", "_after", "_gradient")
-"""Endings of the names of results that follow from others."""
 
 
 def coordinates(tree: Topology) -> dict[str, Variable]:
@@ -194,5 +192,5 @@ def _plain(name: str) -> str:
 
 def _is_free(name: str, taken: set[str]) -> bool:
     """Whether no other result has a name, nor one that follows from it, such as "hip_end" from "hip"."""
-    stems = {name.removesuffix(ending) for ending in _DERIVED}
-    return not (taken & {*stems, *(f"{name}{ending}" for ending in _DERIVED)})
+    stems = {name.removesuffix(ending) for ending in ENDINGS}
+    return not (taken & {*stems, *(f"{name}{ending}" for ending in ENDINGS)})
