@@ -18,7 +18,7 @@ from jaxgait.optimization.trust import MAX_DEVIATION
 from jaxgait.outcome import INVALID
 
 _KINK = (
-    "a kink or rough values end it here, so that it need not be an optimum; "
+    "probably at a kink, or among rough values, so that it need not be an optimum; "
     "compare with a search without derivatives (method='COBYQA')"
 )
 

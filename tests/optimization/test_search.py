@@ -381,7 +381,7 @@ def test_only_searches_over_gaits_speak_of_gaits():
 def test_an_end_on_a_slope_is_said_to_be_no_certain_optimum():
     said = _end_of_a_start(np.nan)
     assert said.startswith("found no better point, although a slope remains (remaining slope 1.0e+00 over")
-    assert "a kink or rough values end it here, so that it need not be an optimum" in said
+    assert "probably at a kink, or among rough values, so that it need not be an optimum" in said
 
 
 def limited(x):
