@@ -162,7 +162,8 @@ def session_mark(kind: type) -> str:
     module = kind.__module__
     if module != "__main__" and getattr(sys.modules.get(module), kind.__name__, None) is kind:
         return ""
-    return f"{_SESSION} {_numbers[kind]}"
+    number = _numbers[kind]
+    return f"{_SESSION} {number} {_made[number][0]}"
 
 
 def made_here(mark: str) -> tuple[type | None, bool]:
@@ -175,8 +176,9 @@ def made_here(mark: str) -> tuple[type | None, bool]:
         >>> made_here("of another session")
         (None, False)
     """
-    session, _, number = mark.partition(" ")
-    if session != _SESSION:
+    session, _, rest = mark.partition(" ")
+    number, _, of = rest.partition(" ")
+    if session != _SESSION or int(number) >= len(_made) or _made[int(number)][0] != of:  # or of a forked process
         return None, False
     name, found = _made[int(number)]
     if "<locals>" in name:  # each call of a function makes a class of its own

@@ -235,3 +235,15 @@ def test_benchmarks_outside_of_a_checkout(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="2"):
         jaxgait.cli.main(["bench", "--quick"])
     assert "needs a checkout of the repository" in capsys.readouterr().err
+
+
+def test_a_class_that_a_forked_process_made_is_none_of_this_one():
+    """Both go on counting from where they parted: a number alone would name another class here, or none."""
+
+    class Leg(jaxgait.Bungee):
+        pass
+
+    session, number, name = jaxgait.registry.session_mark(Leg).split(" ")
+    assert jaxgait.registry.made_here(f"{session} {number} {name}") == (Leg, False)
+    assert jaxgait.registry.made_here(f"{session} {number} {name}less") == (None, False)
+    assert jaxgait.registry.made_here(f"{session} {10**6} {name}") == (None, False)
