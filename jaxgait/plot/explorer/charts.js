@@ -43,6 +43,10 @@ function lineColours(film, names, legend) {
   return names.map((name, i) => legend[name] ?? free[i % free.length] ?? SERIES[i % SERIES.length]);
 }
 
+/** The title below a chart, and that beside it, in lines that fit there. */
+const below = text => ({ text: escaped(text), font: { size: 12 } });
+const beside = text => ({ ...below(text), text: text.replace(/(.{1,27})(?:\s+|$)/g, "$1\n").trim().split("\n").map(escaped).join("<br>") });
+
 function drawCharts() {
   const film = chosenFilm(), other = referenceFilm(), { axis, layout } = look(), choice = $("curve").value;
   const margin = { l: 52, r: 8, b: 36 }, quick = { ...config("curve"), displayModeBar: false };
@@ -60,12 +64,12 @@ function drawCharts() {
     traces.unshift(...theirs.map(([name, x, y]) => line(...across(other, x, y, shift), several ? `${name}, ${referenceName()}` : referenceName(), { showlegend: !several, ...dashed(several ? colours[own.findIndex(([mine]) => mine === name)] : REFERENCE) })));
     if (several && theirs.length) traces.push(line([null], [null], referenceName(), dashed(css("--ink"))));  // one entry of the legend for all
   }
-  Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: { text: overStride(film) ? "stride (%)" : "time (s)" } }, yaxis: { ...axis, title: { text: escaped(unit) } } }, quick);
+  Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: below(overStride(film) ? "stride (%)" : "time (s)") }, yaxis: { ...axis, title: beside(unit) } }, quick);
   const [px, py] = [$("px").value, $("py").value];
   const loop = (f, name, color, width, dash) => { const [x, y] = splitAtJumps(f, [px, py]); return { ...line(x, y, name, { line: { color, width, dash } }), mode: "lines+markers", marker: { opacity: 0 } }; };
   const has = f => f && f.histories[px] && f.histories[py];
   const loops = [has(other) && loop(other, referenceName(), REFERENCE, 1.3, "dash"), has(film) && loop(film, `member ${state.member}`, SERIES[0], 1.6, "solid")].filter(Boolean);
-  Plotly.react("phase", loops, { ...layout, margin: { ...margin, t: 24 }, xaxis: { ...axis, title: { text: escaped(labelOf(px)) } }, yaxis: { ...axis, title: { text: escaped(labelOf(py)) } } }, quick);
+  Plotly.react("phase", loops, { ...layout, margin: { ...margin, t: 24 }, xaxis: { ...axis, title: below(labelOf(px)) }, yaxis: { ...axis, title: beside(labelOf(py)) } }, quick);
 }
 
 /** Puts a marker on a chart: at x, over the whole height if y is null. */

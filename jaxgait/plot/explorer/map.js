@@ -31,6 +31,7 @@ const config = name => ({ responsive: true, displaylogo: false, toImageButtonOpt
 function drawMap() {
   const gd = $("map");
   drawStar();
+  drawKey();
   if (state.view === "lines") return drawLines(gd);
   const x = column($("x").value), y = column($("y").value), c = column($("colour").value);
   const rows = visible(), { layout } = look();
@@ -177,6 +178,12 @@ function marks(x, y, rows) {
     at(one(state.reference), { symbol: "star", size: 13, color: "#ffffff", line: { width: 1.3, color: "#20252a" } }),
     at(one(state.member), { symbol: "circle-open", size: 19, color: CHOSEN, line: { width: 3.5, color: CHOSEN } }),
   ];
+}
+
+/** What the marks on the map mean, of those that there are. */
+function drawKey() {
+  const kinds = [["○ can be played", films.size], ["★ reference", state.reference !== null], ["<span>○</span> selected", state.member !== null]];
+  $("marks").innerHTML = state.view === "map" ? kinds.filter(([, there]) => there).map(([text]) => `<span>${text}</span>`).join("") : "";
 }
 
 /** Directions in which a measure rises fastest, in the unit square of the picture. */
