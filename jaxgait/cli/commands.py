@@ -37,6 +37,8 @@ class Run(JsonOutput, Steps, Span, Mechanism):
 
     out: pathlib.Path | None = None
     """File to write: .nc, .csv (units in its header), .sto (all outputs), or .mot (joint angles, for OpenSim)."""
+    last: int | None = None
+    """With --out: number of the last strides to write, without those in which the motion leaves its start."""
     list: bool = False
     """List parameters, parts, presets, initial state, outputs, measures, endings, schemes, solvers, without a run."""
 
@@ -50,7 +52,7 @@ class Run(JsonOutput, Steps, Span, Mechanism):
         if self.list:
             return listing.show(chosen, self.json)
         start = parsing.components(chosen, self.initial) or None
-        return running.run(chosen, start, self.sampling | self.options, self.out, self.json)
+        return running.run(chosen, start, self.sampling | self.options, self.out, self.last, self.json)
 
 
 @shown_plainly

@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import files, registry
+from jaxgait.checks import count
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note, print_outcomes, say, write_json
 from jaxgait.cli.listing import needs, run_lines, scan_lines
@@ -117,22 +118,50 @@ def fixed_start(request: Any, model: Model, varied: Iterable[str]) -> dict[str, 
 
 
 def run(
-    model: Model, start: Any, options: Mapping[str, Any], out: pathlib.Path | None, json: pathlib.Path | None = None
+    model: Model,
+    start: Any,
+    options: Mapping[str, Any],
+    out: pathlib.Path | None,
+    last: int | None = None,
+    json: pathlib.Path | None = None,
 ) -> int:
-    """Runs one trajectory, prints it and writes the requested files."""
+    """Runs one trajectory, prints it and writes the requested files, of the last strides only if `last` is given."""
     from jaxgait.solve.simulate import simulate
 
     sampling = {name: options.get(name) for name in ("strides", "duration", "samples")}
     measures, left_out = possible_measures(model, sampling, trajectories=True)
     check_exportable(model, out)
+    if last is not None:
+        _check_last(last, model, Sampling.of(model, **sampling), out)
     note(f"running {type(model).__name__}: {Sampling.of(model, **sampling)}")
     data = simulate(model, initial_state=start, observe=measures, progress=sys.stderr.isatty(), **options)
     print("\n".join(run_lines(data, left_out)))
     for text in unrealistic(model, data):
         say(text)
-    _save(data, out)
+    _save(data if last is None else _last_strides(data, model, last), out)
     write_json(json, run_record(data) | {"file": out})
     return DONE if data.attrs["status"] == Outcome.COMPLETED else NOT_ALL
+
+
+def _check_last(last: int, model: Model, sampling: Sampling, out: pathlib.Path | None) -> None:
+    """Checks that a file of the last strides of a run is possible.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    if out is None:
+        raise ValueError("--last is the number of strides that --out writes: give --out FILE, or leave --last out")
+    if sampling.strides is None:
+        advice = "give --strides" if model.period is not None else f"{type(model).__name__} has none"
+        raise ValueError(f"--last counts strides, and the run is not counted in them: {advice}")
+    if count("--last", last) > sampling.strides:
+        raise ValueError(f"--last must be at most {sampling.strides}, the number of strides of the run, got {last}")
+
+
+def _last_strides(run: xr.Dataset, model: Model, strides: int) -> xr.Dataset:
+    """The part of a run over time that is its last strides before its end."""
+    end, sample = float(run.attrs["t_end_s"]), float(run.time[1] - run.time[0])
+    return run.sel(time=slice(end - strides * float(model.period) - sample / 2, None))
 
 
 def sampled(model: Model, request: Any) -> tuple[Members | None, list[str]]:

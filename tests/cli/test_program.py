@@ -22,6 +22,7 @@ from jaxgait.model import Model
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.walker.rigid import RigidWalker
 from jaxgait.motion.embedded import REFERENCE_GAITS
+from jaxgait.motion.readers import read_recording
 from jaxgait.optimization.methods import METHODS
 from jaxgait.registry import model, models
 from jaxgait.solve import simulate
@@ -89,6 +90,16 @@ def test_a_scan_observes_the_measures_of_the_model_with_their_units(tmp_path, ca
     assert "4  completed" in capsys.readouterr().out
 
 
+def test_last_strides_of_a_run_are_written(tmp_path):
+    whole, end, angles = tmp_path / "whole.nc", tmp_path / "end.nc", tmp_path / "end.mot"
+    for out, last in ((whole, []), (end, ["--last", "1"]), (angles, ["--last", "1"])):
+        cli.main(["run", "knee", "--strides", "2", "--out", str(out), *last])
+    run, part = (xr.load_dataset(file, engine="h5netcdf") for file in (whole, end))
+    assert part.sizes["time"] == 101 and part.equals(run.isel(time=slice(100, None)))
+    assert part.rho == run.rho, "measures are of the whole run"
+    assert read_recording(angles).time.size == 101
+
+
 def test_motion_lists_sources(capsys):
     cli.main(["motion"])
     assert "Apache-2.0" in capsys.readouterr().out
@@ -118,6 +129,10 @@ def test_motion_lists_sources(capsys):
         (["scan", "bungee", "--over", "mass=60,70", "--observe", "clearence"], "did you mean 'clearance'"),
         (["run", "bungee", "--samples", "0"], "samples must be a whole number, at least 1"),
         (["run", "bungee", "--rtol", "10"], "below 1"),
+        (["run", "knee", "--strides", "2", "--last", "1"], "give --out FILE, or leave --last out"),
+        (["run", "knee", "--strides", "2", "--last", "3", "--out", "knee.nc"], "--last must be at most 2"),
+        (["run", "knee", "--duration", "2", "--last", "1", "--out", "knee.nc"], "not counted in them: give --strides"),
+        (["run", "bungee", "--last", "1", "--out", "fall.nc"], "not counted in them: Bungee has none"),
         (["run", "unicycle"], "unicycle"),
         (
             [],
