@@ -145,6 +145,7 @@ def scan_lines(scan: xr.Dataset) -> Iterator[str]:
     if found:
         yield f"{'results:':{wide + 2}} {'lowest':>12} {'mean':>12} {'highest':>12}"
     differing = {name for name, one in found.items() if len(one["counts"]) > 1}
+    telling = _telling(scan)
     for name, one in found.items():
         numbers = " ".join(f"{_amount(one[key]):>12}" for key in ("lowest", "mean", "highest"))
         yield f"  {name:{wide}} {numbers}{with_unit('', one['unit']):9} {one['long_name']}".rstrip()
@@ -152,7 +153,7 @@ def scan_lines(scan: xr.Dataset) -> Iterator[str]:
             yield f"    members: {', '.join(f'{value} ({count})' for value, count in one['counts'].items())}"
         if one["highest_at"] is not None and one["lowest"] < one["highest"]:
             where = (
-                f"{which} at {_where(one[f'{which}_at'])}{_with(one[f'{which}_with'], differing)}"
+                f"{which} at {_where(one[f'{which}_at'], telling)}{_with(one[f'{which}_with'], differing)}"
                 for which in ("lowest", "highest")
             )
             yield f"    {'; '.join(where)}"
@@ -177,8 +178,15 @@ def _with(others: Mapping[str, Any], differing: Collection[str]) -> str:
     return f" ({listed})" if listed else ""
 
 
-def _where(member: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={x:.5g}" if x.dtype.kind == "f" else f"{name}={x}" for name, x in member.items())
+def _telling(scan: xr.Dataset) -> set[str]:
+    """The labels that tell members apart: those of the dimensions themselves, from which their others follow."""
+    along = {str(dim): {str(n) for n, x in scan.coords.items() if dim in x.dims} for dim in scan["status"].dims}
+    return set().union(*({dim} if dim in names else names for dim, names in along.items()))
+
+
+def _where(member: Mapping[str, Any], telling: Collection[str]) -> str:
+    labels = {name: x for name, x in member.items() if name in telling}
+    return ", ".join(f"{name}={x:.5g}" if x.dtype.kind == "f" else f"{name}={x}" for name, x in labels.items())
 
 
 def _amount(value: Any, unit: str = "1") -> str:

@@ -107,3 +107,14 @@ def test_a_scan_is_the_range_of_each_measure_and_where_its_extremes_are():
     ]
     endless = list(scan_lines(scan.assign(work=np.inf * scan.x_end.copy(data=[1.0, 1.0, -1.0]))))
     assert [line.strip() for line in endless if "finite" in line] == ["infinite for 2 of 2 completed members"]
+
+
+def test_members_are_named_by_what_tells_them_apart():
+    labels = {"subject": ["anna", "ben"], "drive.speed": ("subject", [1.2, 1.4]), "k": ("member", [1.0, 2.0])}
+    data = {
+        "rho": (("subject", "member"), [[0.9, 0.8], [0.7, 0.6]]),
+        "status": (("subject", "member"), [[0, 0], [0, 0]]),
+    }
+    attrs = {"status_legend": json.dumps({"0": "completed"})}
+    *_, where = scan_lines(xr.Dataset(data, labels, attrs))
+    assert where.strip() == "lowest at subject=ben, k=2; highest at subject=anna, k=1"
