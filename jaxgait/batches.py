@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
+from jaxgait.checks import computed_at_once
 from jaxgait.parameters import ParameterInfo, parameters, with_parameters
 from jaxgait.precision import cast, float64_default
 
@@ -40,7 +41,7 @@ def each(model: M, function: Callable[[M], Any]) -> Any:
     """
     infos = parameters(model)
     axes = {name: one for name, info in infos.items() if jax.tree.leaves(one := _axes(info))}
-    with jax.ensure_compile_time_eval():
+    with computed_at_once():
         batched = {name: jax.tree.map(jnp.asarray, infos[name].value) for name in axes}
         return jax.tree.map(np.asarray, _evaluated(function, cast(model), batched, axes))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import importlib
@@ -15,6 +16,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from decimal import Decimal
 from typing import Any, ParamSpec, TypeVar
 
@@ -192,6 +194,26 @@ def first_few(items: Sequence[str], limit: int = 6) -> str:
 def is_concrete(tree: Any) -> bool:
     """Whether no leaf is traced by `jit`, `vmap` or a derivative."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
+
+
+def computed_at_once() -> AbstractContextManager[Any]:
+    """A context in which JAX computes with numbers at once, also where it traces the caller.
+
+    Elsewhere it is empty: JAX's own context compiles every operation on constants in a compiled function by itself.
+
+    Examples:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.checks import computed_at_once, is_concrete
+        >>> def doubled(x):
+        ...     with computed_at_once():
+        ...         assert is_concrete(jnp.sin(0.0))
+        ...     return 2 * x
+        >>> print(jax.jit(doubled)(1.0))
+        2.0
+    """
+    now = is_concrete(jnp.zeros(()))  # under jit, new arrays are traced
+    return contextlib.nullcontext() if now else jax.ensure_compile_time_eval()
 
 
 def untraced(caller: str, *values: Any) -> None:

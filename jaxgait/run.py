@@ -475,8 +475,20 @@ def outputs(model: Model, trajectory: Trajectory) -> dict[str, Array]:
         >>> print(outputs(Bungee(), trajectory)["rope_force"])  # N
         [ 0.  0. 40.]
     """
-    found = {**jax.vmap(model.prepared().outputs)(trajectory.ts, trajectory.ys), **trajectory.totals}
+    found = {**_of_samples(model.prepared().outputs, trajectory.ts, trajectory.ys), **trajectory.totals}
     return {name: blank(x, trajectory.reached()) for name, x in found.items()}
+
+
+def _of_samples(function: Callable[..., T], *along: Any) -> T:
+    """The values of a function of one sample for all samples, the leading axis of what it is `along`.
+
+    One after another, the samples are a loop of a kernel. Side by side, they are so on scalar models only: arrays of
+    small vectors, as of trees of bodies, are XLA's, which compiles them for longer than it runs them. GPUs need them
+    side by side.
+    """
+    if jax.default_backend() == "cpu":
+        return jax.lax.map(lambda sample: function(*sample), along)
+    return jax.vmap(function)(*along)
 
 
 def blank(values: Array, keep: Bool[Array, " times"]) -> Array:

@@ -28,3 +28,14 @@ def test_it_is_computed_at_once_where_the_caller_is_traced():
     many = with_parameters(Exoskeleton(), {"gravity": np.array([9.8, 1.6])})
     assert jax.jit(lambda x: x * float(each(many, gravity)[1]))(1.0) == 3.2
     assert jax.jit(lambda x: x * float(each(Exoskeleton(), gravity)[0]))(1.0) == 19.62
+
+
+def test_constants_are_not_compiled_one_by_one(caplog):
+    def turned(one):  # operations on constants, each of which would be a program
+        return jnp.sin(jnp.linspace(0.0, 1.0, 5)[1:3]).sum() * jnp.asarray(one.gravity)
+
+    with jax.log_compiles():
+        found = each(Exoskeleton(), turned)
+    np.testing.assert_allclose(found, [9.81 * np.sin([0.25, 0.5]).sum()])
+    compiled = [r.getMessage() for r in caplog.records if r.getMessage().startswith("Finished XLA compilation")]
+    assert [text for text in compiled if "sin" in text or "iota" in text] == [], compiled

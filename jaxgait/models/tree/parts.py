@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.checks import is_concrete, shown
+from jaxgait.checks import computed_at_once, is_concrete, shown
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Scalar
 from jaxgait.mechanics.contact import Hertz, HuntCrossley, HystereticHertz, KelvinVoigt, NormalLaw, UnilateralSpring
@@ -134,7 +134,7 @@ class ContactPoint(Immutable):
         """
         if not is_concrete(self.normal):
             return
-        with jax.ensure_compile_time_eval():  # also where JAX traces the caller
+        with computed_at_once():
             high = np.ravel(np.asarray(_called(self.normal, -PROBED_HEIGHT, 0.0)))
         if (wrong := ~(abs(high) < NO_FORCE)).any():
             raise ParameterError(
