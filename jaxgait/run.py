@@ -414,9 +414,17 @@ class Run:
             code.dtype
         )
 
-    def outputs(self) -> dict[str, Array]:
-        """All outputs of the model by name, with the leading axis `ts`; NaN after an early end."""
-        return self.once(_outputs)
+    def outputs(self, first: int = 0) -> dict[str, Array]:
+        """All outputs of the model by name, with the leading axis `ts` from sample `first` on; NaN after an early end.
+
+        They are computed for these samples only, unless all of them are already known. A negative `first` counts from
+        the end.
+        """
+        if first and _outputs not in self._known:
+            found = self.trajectory
+            ts, ys, totals = jax.tree.map(lambda x: x[first:], (found.ts, found.ys, found.totals))
+            return outputs(self.model, found._replace(ts=ts, ys=ys, totals=totals))
+        return {name: x[first:] for name, x in self.once(_outputs).items()}
 
     def extremes(self, name: str) -> Extremes:
         """Least and largest value of a watched output over the solver's own steps (see `Extremes`).

@@ -109,3 +109,24 @@ def test_a_model_without_a_duration_of_its_own_runs_for_a_given_one(own):
 def test_a_duration_in_milliseconds_is_noticed():
     with pytest.warns(ImplausibleValue, match="duration of a run of Bungee is 20000 s, .* ms instead of s"):
         Sampling.of(Bungee(), None, 20000.0, None)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_outputs_from_a_sample_on_are_a_part_of_all_of_them(shared):
+    calls = []
+
+    class Counted(Bungee):
+        def outputs(self, t, y):
+            calls.append(t)  # when a loop over samples is traced
+            return super().outputs(t, y)
+
+    def last(run):
+        if shared:
+            run.outputs()
+        before = len(calls)
+        part = run.outputs(-3)["rope_force"]
+        assert (len(calls) == before) == shared
+        return {"part": part, "whole": run.outputs()["rope_force"]}
+
+    found = jaxgait.ensemble(Counted(), {"mass": [60.0]}, duration=5.0, samples=8, observe=last)
+    np.testing.assert_array_equal(found.part, found.whole[:, -3:])

@@ -145,6 +145,7 @@ def _results(model: Model, values: dict[str, Array], job: Job) -> tuple[dict[str
     trajectory = job.scheme.run(model, job.sampling, y0, watch=getattr(job.observe, "watch", ()))
     run = Run(model, trajectory, job.sampling)
     events = _events(run) if job.trajectories else {}  # before the status: they may not all be recorded
+    histories = _histories(run, job) if job.trajectories else {}  # before the measures, which share their outputs
     found = {} if job.observe is None else observed(job.observe, run)
     outcome = {
         "status": run.status_as_read,
@@ -153,7 +154,6 @@ def _results(model: Model, values: dict[str, Array], job: Job) -> tuple[dict[str
         "rejected_steps": trajectory.rejected,
         **{f"{name}_end": y for name, y in state_variables(trajectory.y_end).items()},
     }
-    histories = _histories(run, job) if job.trajectories else {}
     return {"outcome": outcome, "observed": found, "trajectory": histories, "events": events}, run.status
 
 

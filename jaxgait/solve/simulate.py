@@ -276,8 +276,8 @@ def _program(
     scheme, sampling = with_numbers(scheme, sampling, numbers)
     trajectory = scheme.run(model, sampling, y0, watch=getattr(observe, "watch", ()), progress=progress)
     run = Run(model, trajectory, sampling)
+    outputs = run.outputs()  # before the measures, which share them
     seen = {} if observe is None else observed(observe, run)
-    outputs = run.outputs()
     if seen:  # while the program is traced, before it runs
         _check_observed(seen, names_of_run(model, trajectory, outputs, scheme))
     return _Found(trajectory, outputs, seen, guards(model, trajectory) if isinstance(scheme, EventDriven) else {})

@@ -86,8 +86,7 @@ def _order(run: Run) -> Float[Array, ""]:
 
 def _last_outputs(run: Run) -> dict[str, Array]:
     """Outputs at the samples of the analysed strides, including their end."""
-    first = -_strides(run) * run.sampling.samples - 1
-    return jax.vmap(run.model.outputs)(run.ts[first:], jax.tree.map(lambda y: y[first:], run.ys))
+    return run.outputs(-_strides(run) * run.sampling.samples - 1)
 
 
 def _peak_velocities(run: Run) -> tuple[Array, Array]:
