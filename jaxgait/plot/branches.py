@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import ArrayLike, Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -27,7 +27,7 @@ MARKERS = {"fold": "s", "branch point": "^", "period doubling": "o", "Neimark-Sa
 MULTIPLIER = "multiplier"
 """The quantity that stability depends on."""
 Quantity = int | np.integer | Literal["multiplier"] | Callable[[Branch], Float[np.ndarray, " points"]]
-Walks = tuple[Float[np.ndarray, " values"], Float[np.ndarray, "walks keep *n"]]
+Walks = tuple[Float[ArrayLike, " values"], Float[ArrayLike, "walks keep *n"]]
 
 
 def branch_diagram(
