@@ -181,7 +181,8 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
             "histories (trajectories=True), or simulate the member again (jaxgait.ensembles.again)"
         ) from error
     ended = str(run.attrs.get("status_text", found.ended)).removeprefix("ended early: ")
-    curves = found.curves or (_first_histories(whole) if len(found.time) == whole.sizes["time"] else ())
+    own = tuple(c._replace(values={n: np.asarray(x) for n, x in c.values.items()}) for c in found.curves)  # JAX's, too
+    curves = own or (_first_histories(whole) if len(found.time) == whole.sizes["time"] else ())
     return found._replace(ended=ended.partition(" (")[0], curves=curves)  # without what it means
 
 
