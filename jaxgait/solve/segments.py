@@ -71,6 +71,8 @@ class _Event(NamedTuple):
     """Their time derivatives."""
     located: Bool[Array, ""]
     """Whether its time is exact."""
+    crowded: Bool[Array, ""]
+    """Whether it cannot be told from the event before."""
     armed: Bool[Array, " guards"]
 
 
@@ -161,17 +163,17 @@ class Engine:
     def segment(self, point: Point) -> tuple[Point, Events, Bool[Array, ""]]:
         """Integrates a run that has not ended to its next event, in the state's own units; was there one?"""
         bracket = self._search(point)
-        event = self._locate(bracket, point.phase)
+        event = self._locate(bracket, point)
         happens = bracket.found & ~bracket.failed & event.located & event.armed[event.fired]
         t, y, fired = event.t, event.y, jnp.where(happens, event.fired, -1)
         y_after, phase, status = self._jump(t, y, point.phase, fired)
         status = jnp.where(all_finite(y_after), status, Outcome.NONFINITE)
-        lost = jnp.where(bracket.halved, Outcome.EVENTS_CROWDED, Outcome.EVENT_NOT_LOCATED)
+        lost = jnp.where(bracket.halved | event.crowded, Outcome.EVENTS_CROWDED, Outcome.EVENT_NOT_LOCATED)
         status = jnp.where(event.located, status, lost)
         status = jnp.where(bracket.failed, bracket.why, status).astype(jnp.int32)
         failed = bracket.failed | ~event.located | ~all_finite(y_after)
         fields = self._field(point.phase), self._field(phase)
-        guards, due = self._guards_after(point, bracket, event, self.guards(t, y_after))
+        guards, due = self._guards_after(point, bracket, event, y_after)
         before = jax.lax.stop_gradient(jnp.where(bracket.at_once, point.before, event.rates))
         seen = None
         if self.samples is not None:
@@ -187,14 +189,20 @@ class Engine:
         """All guard values, and their time derivatives along the motion."""
         return jax.jvp(self.guards, (t, y), (jnp.ones_like(t), field(t, y)))
 
-    def _guards_after(self, point: Point, bracket: _Bracket, event: _Event, guards: Array) -> tuple[Array, Array]:
+    def _noise(self, t: Scalar, y: State) -> tuple[Float[Array, " guards"], Float[Array, " guards"]]:
+        """All guard values, and what the rounding of the state makes of them: time cannot tell them from zero there."""
+        values, along = jax.jvp(lambda y: self.guards(t, y), (y,), (y,))
+        return values, jnp.abs(along) * 4.0 * float(jnp.finfo(t.dtype).eps)
+
+    def _guards_after(self, point: Point, bracket: _Bracket, event: _Event, y: State) -> tuple[Array, Array]:
         """Guard values just after an event, exactly zero where they are so but for rounding, and which are still due.
 
         It is due to fire what fell at the same instant, or would have done so a rounding error later, and has not been
         moved away from zero by the reset.
         """
+        guards, noise = self._noise(event.t, y)
         rounding = jnp.maximum(jnp.abs(event.rates) * _instant(bracket.dt, event.t), point.due)
-        near, here = jnp.abs(guards) <= rounding, jnp.abs(event.guards) <= rounding
+        near, here = jnp.abs(guards) <= jnp.maximum(rounding, noise), jnp.abs(event.guards) <= rounding
         falls = bracket.fell | ((bracket.guards > 0.0) & (event.rates < 0.0) & event.armed)
         other = jnp.arange(guards.shape[0]) != event.fired
         due = jnp.where(bracket.found & near & here & falls & other, rounding, 0.0)
@@ -331,9 +339,9 @@ class Engine:
             return None
         return self.samples.step(b.seen, tried.t, tried.y, moved, self._field(phase))
 
-    def _locate(self, b: _Bracket, phase: Array) -> _Event:
+    def _locate(self, b: _Bracket, point: Point) -> _Event:
         """The first guard to fall within the bracketed step."""
-        still = jax.lax.stop_gradient((b.t, b.y))
+        phase, still = point.phase, jax.lax.stop_gradient((b.t, b.y))
         started = jnp.where(b.fell, b.guards, 1.0)
 
         def lowest(guards: Array) -> Array:
@@ -355,10 +363,14 @@ class Engine:
         fired, shift, velocity, value, rates = self._next(b, t, y, phase)
         crosses = (rates[fired] < 0.0) | ~b.found
         near = crosses & (jnp.abs(shift) <= _instant(b.dt, t))
-        located = b.at_once | near | (jnp.abs(value / started)[fired] <= _instant(b.dt, t) / b.dt)
+        noise = jnp.where(crosses, self._noise(t, y)[1], 0.0)
+        close = jnp.abs(value) <= jnp.maximum(noise, started * (_instant(b.dt, t) / b.dt))
+        crowded = b.found & ~b.at_once & (point.guards[fired] == 0.0)
+        crowded = crowded & (jnp.abs(rates[fired]) * (t + shift - point.t) <= noise[fired])
+        located = b.at_once | ((near | close[fired]) & ~crowded)
         t, y = t + shift, jax.tree.map(lambda yi, vi: yi + shift * vi, y, velocity)
         t, y = select(b.found & located, (t, y), (b.t, b.y))
-        return _Event(t, y, fired, value + shift * rates, rates, located, self._armed(t, y, phase))
+        return _Event(t, y, fired, value + shift * rates, rates, located, crowded, self._armed(t, y, phase))
 
     def _next(self, b: _Bracket, t: Array, y: State, phase: Array) -> tuple[Array, Array, State, Array, Array]:
         """The guard that falls next (or fell last), when, the velocity, all guards and their rates.

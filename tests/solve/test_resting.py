@@ -150,3 +150,52 @@ def test_a_run_ends_where_two_phases_switch_without_end(slope, end):
 @pytest.mark.parametrize("relay", [Relay(0.0), Relay(-0.1), Relay(0.5, band=0.05)], ids=["still", "away", "hysteresis"])
 def test_two_phases_that_switch_to_and_fro_complete(relay):
     assert run(relay, 5.0, events=100).status == Outcome.COMPLETED
+
+
+class Rolling(NamedTuple):
+    angle: Scalar
+    rate: Scalar
+
+
+class RimlessWheel(eqx.Module):
+    """Massless spokes on a slope, one of which stands: it rolls over them, or rocks on two until it rests."""
+
+    slope: Scalar
+    rate: Scalar
+    """In rad/s, at the start."""
+
+    HALF = np.pi / 8  # rad, between a spoke and the middle of two
+
+    def initial_state(self):
+        return Rolling(self.slope - 0.9 * self.HALF, self.rate)
+
+    def phases(self):
+        return [lambda t, y: Rolling(y.rate, GRAVITY * jnp.sin(y.angle))]
+
+    def transitions(self):
+        onto = lambda way: lambda t, y: Rolling(y.angle - way * 2 * self.HALF, y.rate * np.cos(2 * self.HALF))
+        return {
+            "forward": Transition(0, 0, lambda t, y: self.slope + self.HALF - y.angle, reset=onto(1.0)),
+            "backward": Transition(0, 0, lambda t, y: y.angle - (self.slope - self.HALF), reset=onto(-1.0)),
+        }
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_a_wheel_that_rocks_to_rest_never_falls_through_its_spokes(precision):
+    """Rolling, it converges to the rate of McGeer's rimless wheel; rocking, two guards fire in turn without end."""
+    slopes, rates = (x.ravel() for x in np.meshgrid(np.linspace(0.0, 0.2, 21), np.linspace(-1.0, 3.0, 21)))
+    with use(precision):
+        roll = jax.jit(jax.vmap(lambda slope, rate: hybrid(RimlessWheel(slope, rate), events=200, t_end=8.0)))
+        ends = roll(jnp.asarray(slopes, float), jnp.asarray(rates, float))
+    status, half = np.asarray(ends.status), RimlessWheel.HALF
+    angle, rate = (np.asarray(x, float) for x in ends.y_end)
+    assert set(np.unique(status)) <= {Outcome.COMPLETED, Outcome.EVENTS_CROWDED}
+    rolls = status == Outcome.COMPLETED
+    assert np.abs(angle - slopes)[rolls].max() < half * (1.0 + 1e-5)
+    lost = np.cos(2 * half) ** 2
+    settled = rolls & (slopes > 0.12)
+    after = np.sqrt(2 * GRAVITY * lost / (1 - lost) * (np.cos(slopes - half) - np.cos(slopes + half)))
+    energy = 0.5 * rate**2 + GRAVITY * np.cos(angle)
+    expected = 0.5 * after**2 + GRAVITY * np.cos(slopes - half)
+    np.testing.assert_allclose(energy[settled], expected[settled], rtol=1e-4)
+    assert settled.sum() > 80
