@@ -71,13 +71,24 @@ def warn_of_gaps(data: xr.Dataset, names: Iterable[str]) -> None:
 
 
 def warn_of_gradients(data: xr.Dataset) -> None:
-    """Warns of derivatives that are not finite although their values are: step control sees only values."""
-    lost, status = {}, data["status"]
+    """Warns of derivatives that are not finite although their values are, and of measures of which all are exactly 0.
+
+    Step control sees only values, and a count is constant between its jumps.
+    """
+    lost, flat, status = {}, [], data["status"]
     for gradient in (n for n, x in data.items() if str(n).endswith("_gradient") and x.dims[-1:] == ("parameter",)):
-        name = str(gradient).removesuffix("_gradient")
-        parts = _parts(data, [name, str(gradient)])
-        if count := sum(_lost(part["status"], part[name], part[gradient]) for part in parts):
-            lost[name] = count
+        name, known, slopes = str(gradient).removesuffix("_gradient"), 0, 0
+        for part in _parts(data, [name, str(gradient)]):
+            if count := _lost(part["status"], part[name], part[gradient]):
+                lost[name] = lost.get(name, 0) + count
+            known += int((np.isfinite(part[gradient]) & (part["status"] == Outcome.COMPLETED)).sum())
+            slopes += int((part[gradient] != 0.0).sum())
+        if known and not slopes:
+            flat.append(name)
+    if flat:
+        by = ", ".join(map(str, data["parameter"].values))
+        what = f"all derivatives of {', '.join(flat)} are exactly 0"
+        warn_user(f"{what}: it is a count (of samples, steps, events), which has none, or it does not depend on {by}")
     if lost:
         listed = ", ".join(f"{name} ({n} of {status.size} members)" for name, n in lost.items())
         why = "explicit steps lost it: try solver='Ros4'"

@@ -364,6 +364,15 @@ def test_names_of_a_gradient_have_an_order():
         driver.plan_of({**request, "trajectories": iter([3])})
 
 
+def test_derivatives_that_are_all_zero_are_pointed_out():
+    above = Measure("above", lambda run: jnp.mean(jnp.where(run["x"] > 0.0, 1.0, 0.0)), "1", "share of samples")
+    mean = Measure("mean", lambda run: jnp.mean(run["x"]), "m", "mean position")
+    request = {"duration": 2.0, "samples": 20, "observe": [above, mean], "gradient": ["mass"]}
+    with pytest.warns(UserWarning, match=r"all derivatives of above are exactly 0: it is a count \(.*depend on mass"):
+        found = ensemble(Oscillator(), {"mass": M}, **request)
+    assert (found.above_gradient == 0.0).all() and (found.mean_gradient != 0.0).all()
+
+
 def test_counts_have_no_gradient():
     count = Measure("count", lambda run: jnp.sum(run["x"] > 0.0), "1", "samples beyond zero")
     end = Measure("end", lambda run: run["x"][-1], "m", "position at the end")

@@ -97,26 +97,36 @@ def _peak_velocities(run: Run) -> tuple[Array, Array]:
     return jnp.mean(jnp.max(strides, axis=1)), -jnp.mean(jnp.min(strides, axis=1))
 
 
+def _smallest_flexion(run: Run) -> Float[Array, ""]:
+    out, interval = run.once(_last_outputs), run.sampling.spacing(run.model)
+    return jnp.degrees(gait.minimum(gait.refined(out["knee_angle"], out["knee_rate"] * interval, REFINED)))
+
+
+def _mean(values: Float[Array, " samples"]) -> Float[Array, ""]:
+    """Mean over time, with both ends: a gait of several strides need not have closed within those analysed."""
+    return jnp.mean(0.5 * (values[1:] + values[:-1]))
+
+
 def _knee_work(run: Run) -> Float[Array, ""]:
     out = run.once(_last_outputs)
-    power = out["damper_power"][:-1] + out["lock_power"][:-1]
-    return jnp.sum(power) * run.sampling.spacing(run.model) / _strides(run)
+    return _mean(out["damper_power"] + out["lock_power"]) * run.sampling.spacing(run.model) * run.sampling.samples
 
 
 def _ground_force(run: Run) -> Float[Array, " samples"]:
-    """Vertical force in N at the samples of the analysed strides, without their end."""
+    """Vertical force in N at the samples of the analysed strides, including their end."""
     out = run.once(_last_outputs)
-    return (out["heel_force"] + out["toe_force"])[:-1]
+    return out["heel_force"] + out["toe_force"]
 
 
 def _peak_ground_force(run: Run) -> Float[Array, ""]:
-    return jnp.mean(jnp.max(gait.stride_table(run.once(_ground_force), run.sampling.samples), axis=1))
+    strides = gait.stride_table(run.once(_ground_force)[:-1], run.sampling.samples)
+    return jnp.mean(jax.vmap(gait.maximum)(strides))
 
 
 def _rms_difference(run: Run) -> Float[Array, ""]:
     simulated, measured = curves(run)
     first = -_strides(run) * run.sampling.samples - 1
-    return jnp.degrees(jnp.sqrt(jnp.mean((simulated[first:-1] - measured[first:-1]) ** 2)))
+    return jnp.degrees(jnp.sqrt(_mean((simulated[first:] - measured[first:]) ** 2)))
 
 
 def _expected_load(model: Any) -> Expected:
@@ -139,7 +149,7 @@ correlation = _measure("rho", _rho, "1", "gait correlation coefficient")
 """Gait correlation coefficient over the last strides: the objective of the knee's design."""
 ground_force = _measure(
     "mean_ground_force",
-    lambda run: jnp.mean(run.once(_ground_force)),
+    lambda run: _mean(run.once(_ground_force)),
     "N",
     "mean vertical ground force of the last strides, up to 5",
     expected=_expected_load,
@@ -158,7 +168,7 @@ MEASURES = table(
     _measure("peak_flexion_max", lambda run: jnp.max(run.once(_peaks)), "deg", "largest peak knee flexion"),
     _measure(
         "smallest_flexion",
-        lambda run: jnp.min(jax.vmap(gait.minimum)(_last_strides(run))),
+        _smallest_flexion,
         "deg",
         "smallest knee flexion (hyperextension is negative)",
     ),
@@ -191,9 +201,9 @@ MEASURES = table(
     ),
     _measure(
         "ground_share",
-        lambda run: 100.0 * jnp.mean(run.once(_ground_force) > ON_GROUND),
+        lambda run: 100.0 * jnp.mean(run.once(_ground_force)[:-1] > ON_GROUND),
         "%",
-        "share of the stride with more than 20 N on the ground",
+        "share of the samples of the last strides with more than 20 N on the ground",
     ),
     _measure(
         "knee_rms_difference",
