@@ -90,7 +90,8 @@ def _taken(label: str, given: Any, field: dataclasses.Field) -> Any:
     value = units.in_unit(given, field.metadata["unit"], label)
     if value is not given or (field.metadata["rank"] and not tuples):
         return as_value(value, tuples=tuples and field.metadata["rank"] > 0)
-    return given
+    whole = tuples and field.metadata["rank"] > 0 and isinstance(given, np.ndarray | jax.Array) and given.ndim == 1
+    return as_value(given, tuples=True) if whole else given
 
 
 def replaced(module: Any, field: dataclasses.Field) -> bool:

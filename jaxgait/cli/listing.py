@@ -85,11 +85,11 @@ def _start(model: Model) -> list[str]:
 
 
 def _variables(model: Model) -> list[str]:
-    states = state_variables(jax.eval_shape(model.initial_state))
-    return [
-        f"{name:53} {variable.unit:10} {variable.long_name}{' (state)' if name in states else ''}"
-        for name, variable in model.variables.items()
-    ]
+    start = jax.eval_shape(model.initial_state)
+    states = state_variables(start)
+    outputs = jax.eval_shape(model.outputs, jax.ShapeDtypeStruct((), float), start)
+    kind = lambda name: " (state)" if name in states else "" if name in outputs else " (not by default)"
+    return [f"{n:53} {variable.unit:10} {variable.long_name}{kind(n)}" for n, variable in model.variables.items()]
 
 
 def _short(value: Any) -> str:

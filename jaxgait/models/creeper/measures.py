@@ -80,6 +80,7 @@ def peak_load(creeper: Creeper, samples: int = _BEAT_SAMPLES) -> Float[Array, ""
         samples: samples of the beat.
 
     Raises:
+        TypeError: for other robots, such as an `Inchworm`: its flow passes several gaps.
         jaxgait.parameters.ParameterError: for several values of one parameter.
 
     Examples:
@@ -88,6 +89,8 @@ def peak_load(creeper: Creeper, samples: int = _BEAT_SAMPLES) -> Float[Array, ""
         >>> print(round(1e3 * float(peak_load(Creeper()))))  # mN
         992
     """
+    if not isinstance(creeper, Creeper):
+        raise TypeError(f"the load is that of two units: give a Creeper, got {type(creeper).__name__}")
     check_single(creeper)
     s = jnp.linspace(0.0, VALVE_CLOSURE, samples)
     inflow = creeper.inflow
@@ -103,7 +106,8 @@ def grip_threshold(creeper: Creeper) -> Float[Array, ""]:
     The solid pad carries the peak load and the drag of the sliding, liquid pad.
 
     Raises:
-        jaxgait.parameters.ParameterError: for several values of one parameter (see `peak_load`).
+        TypeError: for other robots (see `peak_load`).
+        jaxgait.parameters.ParameterError: for several values of one parameter.
 
     Examples:
         >>> from jaxgait.models.creeper.measures import grip_threshold
@@ -112,4 +116,5 @@ def grip_threshold(creeper: Creeper) -> Float[Array, ""]:
         >>> print(float(grip_threshold(robot)) < robot.pads.friction_high)
         True
     """
-    return peak_load(creeper) / creeper.pads.normal_force + creeper.pads.friction_low
+    load = peak_load(creeper)
+    return load / creeper.pads.normal_force + creeper.pads.friction_low

@@ -2,7 +2,7 @@
 
     ensemble(five_links(mode="gait"), {"gait.stretch": stretches}, observe=["speed", "work_per_metre", "least_lift"])
 
-`MEASURES` are those of the prescribed step, whatever the run; only `largest_tracking_error` is that of the run itself,
+`MEASURES` are those of the prescribed step, whatever the run and its end; only `largest_tracking_error` is that of the run itself,
 and of trees that do not begin with two legs.
 """
 
@@ -117,7 +117,7 @@ class StepFigures(NamedTuple):
     work_per_metre: Float[Array, ""]
     """All positive work over the distance of a step, in J/m: also of one backwards."""
     ankle: Float[Array, ""]
-    """Largest moment of the stance ankle in N m."""
+    """Largest moment of the stance ankle in the sagittal plane, in N m."""
     friction: Float[Array, ""]
     """Largest ratio of horizontal to vertical ground reaction; without meaning unless `lift` is positive."""
     lift: Float[Array, ""]
@@ -207,7 +207,7 @@ def _positive(power: Array, rounding: float) -> Array:
 
 
 def _of_step(name: str, read: Callable[[StepFigures], Array], unit: str, long_name: str) -> Measure:
-    return Measure(name, lambda run: read(run.once(figures_of)), unit, long_name)
+    return Measure(name, lambda run: read(run.once(figures_of)), unit, long_name, early=True)
 
 
 TREE_MEASURES = table(
@@ -232,7 +232,10 @@ MEASURES = table(
         "positive work of all actuators per metre of the prescribed step",
     ),
     _of_step(
-        "peak_ankle_moment", lambda step: step.ankle, "N m", "largest moment of the stance ankle in the prescribed step"
+        "peak_ankle_moment",
+        lambda step: step.ankle,
+        "N m",
+        "largest sagittal moment of the stance ankle in the prescribed step",
     ),
     _of_step(
         "required_friction",

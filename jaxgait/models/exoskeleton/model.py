@@ -159,6 +159,9 @@ class Exoskeleton(Model):
     """literal: one foot is always the base, as in the formulas; gait: the legs exchange roles every T/2."""
 
     scene: ClassVar[str] = "jaxgait.models.exoskeleton.scene:scene"
+    endings: ClassVar[Mapping[str, str]] = {
+        "landed": 'the swing foot is on the ground; in the mode "gait" a run is one step, which is its default duration'
+    }
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-9, atol=1e-10, first_step=1e-3)
 
     @classmethod

@@ -38,7 +38,7 @@ class Jump(NamedTuple):
     apex: Number
     """Largest height of the centre of mass above the ground in flight, m."""
     peak_force: Number
-    """Largest vertical ground reaction, body weights."""
+    """Largest vertical ground reaction until take-off, body weights; of the entire run if there is no take-off."""
     angular_momentum: Number
     """About the centre of mass at take-off, kg m^2/s, forward positive."""
     pitch: Number
@@ -70,16 +70,16 @@ def assess(run: Mapping[Any, Any], mass: Scalar, gravity: Scalar = 9.81) -> Jump
     rises = lift_off(of("com_vz")) > 0.0  # feet that are drawn up while the body falls are no jump
     at_take_off = lambda history: only_if(rises, lift_off(history))
     z, vz = at_take_off(of("com_z")), at_take_off(of("com_vz"))
-    height = vz**2 / (2.0 * gravity)
+    height, take_off = vz**2 / (2.0 * gravity), at_take_off(of("time"))
     return Jump(
-        at_take_off(of("time")),
+        take_off,
         at_take_off(of("com_x")),
         z,
         at_take_off(of("com_vx")),
         vz,
         height,
         z + height,
-        jnp.max(of("grf_z")) / (mass * gravity),
+        jnp.max(jnp.where(of("time") > take_off, 0.0, of("grf_z"))) / (mass * gravity),
         at_take_off(of("angular_momentum")),
         at_take_off(of("pitch")),
     )
@@ -128,10 +128,12 @@ def _sideways(run: Run) -> Number:
 
 
 def _peak_force(run: Run) -> Number:
-    """Largest vertical ground reaction in body weights, over the solver's own steps too."""
+    """Largest vertical ground reaction in body weights until take-off; over the solver's steps, unless it lands."""
     model: Any = run.model
-    weight = jnp.sum(model.tree().mass) * model.gravity
-    return jnp.maximum(run.once(_jump).peak_force, run.extremes("grf_z").largest / weight)
+    jump, weight = run.once(_jump), jnp.sum(model.tree().mass) * model.gravity
+    lands = jnp.any((run["depth"] > 0.0) & (run.ts > jump.take_off)[:, None])
+    whole = jnp.maximum(jump.peak_force, run.extremes("grf_z").largest / weight)
+    return jnp.where(lands, jump.peak_force, whole)
 
 
 MAX_INTERVAL = 2.5e-3
@@ -155,14 +157,27 @@ _COMMON = (
 """Name of the measure, field of `Jump`, unit, words. A measure must not have the name of a state or an output."""
 MEASURES = table(
     *(_read(_jump, *row) for row in _COMMON),
-    Measure("peak_force", _peak_force, "1", "peak vertical ground reaction, body weights", watch=("grf_z",)),
+    Measure(
+        "peak_force",
+        _peak_force,
+        "1",
+        "peak vertical ground reaction until take-off, body weights",
+        watch=("grf_z",),
+        interval=MAX_INTERVAL,
+    ),
     _read(_jump, "take_off_pitch", "pitch", "rad", "pitch of the foot at take-off"),
 )
 """Measures of a jump in the plane, by name."""
 
 SPATIAL_MEASURES = table(
     *(_read(_spatial_jump, *row) for row in _COMMON),
-    _read(_spatial_jump, "peak_force", "peak_force", "1", "peak vertical ground reaction at the samples, body weights"),
+    _read(
+        _spatial_jump,
+        "peak_force",
+        "peak_force",
+        "1",
+        "peak vertical ground reaction until take-off, at the samples, body weights",
+    ),
     Measure(
         "take_off_vy", _sideways, "m/s", "velocity to the left of the centre of mass at take-off", interval=MAX_INTERVAL
     ),
