@@ -225,7 +225,8 @@ def integrate(
     system = model.prepared()
     start, max_events = start_state(system, y0), scheme.max_events if system.events() else 0
     least = max(1, min(LEAST_STEPS, scheme.max_steps // 2))
-    longest = (ts[-1] - ts[0]) / least if scheme.max_step is None else scheme.max_step
+    stretch = _stretch(ts)
+    longest = (ts[-1] - ts[0]) / least if scheme.max_step is None else scheme.max_step * stretch
     controller: Any = Resolving(scheme.rtol, scheme.atol, dtmax=longest)
     if watches := bool(watch or max_events):
         controller = Watching(controller, watch, max_events, scheme.mode)  # type: ignore[call-arg]
@@ -240,7 +241,7 @@ def integrate(
         scheme.solver,
         t0=ts[0],
         t1=ts[-1],
-        dt0=jnp.maximum(scheme.first_step, resolution(ts[0])),
+        dt0=jnp.maximum(scheme.first_step, resolution(ts[0])) * stretch,
         y0=start,
         args=system,
         saveat=diffrax.SaveAt(subs=[diffrax.SubSaveAt(ts=ts), diffrax.SubSaveAt(t1=True)], controller_state=watches),
@@ -252,6 +253,17 @@ def integrate(
         throw=False,
     )
     return _trajectory(system, solution, ts, start, scheme, bool(watch), bool(max_events))
+
+
+def _stretch(ts: Float[Array, " times"]) -> Float[Array, ""]:
+    """1, with the derivative of the logarithm of the duration: steps in proportion to a duration that varies.
+
+    Their ends are then at the same phases of the motion. At the same times the derivative of the state would grow with
+    time, as the phase shifts, and cancel that of the samples' times; its errors would remain.
+    """
+    duration = ts[-1] - ts[0]
+    still = jax.lax.stop_gradient(duration)
+    return jnp.where(still > 0.0, duration / jnp.where(still > 0.0, still, 1.0), 1.0)
 
 
 def _trajectory(
