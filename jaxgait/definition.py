@@ -72,7 +72,7 @@ RESERVED_RESULTS = (
     *("event_time", "event_kind", "event_name"),
 )
 """Names of the results that runs and ensembles have anyway."""
-RESERVED = (*RESERVED_RESULTS, "time", "instant", "sample", "parameter", "member")
+RESERVED = (*RESERVED_RESULTS, "time", "instant", "sample", "event", "parameter", "member")
 """These and the names of their dimensions."""
 ENDINGS = ("_end", "_before", "_after", "_gradient")
 """Endings of the names of results that are derived from others."""

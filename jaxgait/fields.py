@@ -94,6 +94,19 @@ def _taken(label: str, given: Any, field: dataclasses.Field) -> Any:
     return as_value(given, tuples=True) if whole else given
 
 
+_SIZES = re.compile(r"""\[[^\[\]]*Array(?:Like)?,\s*['"]([^'"]*)['"]\s*\]""")
+
+
+@functools.cache
+def sizes_of(field: dataclasses.Field) -> tuple[int | None, ...]:
+    """The lengths of the axes that a jaxtyping annotation states, None for others: (3, None) of "3 bodies"."""
+    found = _SIZES.search(str(field.type))
+    axes = found[1].split() if found else []
+    if any(not axis.replace("_", "").isalnum() for axis in axes):  # "*axes", "...": their number is not known
+        return ()
+    return tuple(int(axis) if axis.isdecimal() else None for axis in axes)
+
+
 def replaced(module: Any, field: dataclasses.Field) -> bool:
     """Whether a field belongs to the default of a part (see `parameter`) that has been exchanged."""
     of = field.metadata.get("of")

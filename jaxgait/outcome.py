@@ -113,7 +113,9 @@ def warn_of_search(found: Any, tolerance: float, max_iterations: int) -> None:
     spent = int(found.iterations)
     if found.status == Outcome.NO_RETURN:
         where = "z0 does not return" if spent <= 1 else "a point on the way from z0 does not return"
-        why = f"the motion from {where}, or becomes NaN: give a first guess on a motion that does, or more time to return"
+        why = (
+            f"the motion from {where}, or becomes NaN: give a first guess on a motion that does, or more time to return"
+        )
     else:
         end = "is not over" if spent >= max_iterations else "stalled"
         why = f"after {count_of(spent, 'evaluation', 'evaluations')} the search {end} at a residual of"

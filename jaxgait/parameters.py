@@ -35,6 +35,7 @@ from jaxgait.fields import (
     no_parameter,
     rank_of,
     replaced,
+    sizes_of,
     suitable_values,
     within_arrays,
 )
@@ -78,6 +79,8 @@ class ParameterInfo(NamedTuple):
     plausible: Range | None = None
     rank: int = 0
     """Number of axes of its value, without those of a batch."""
+    sizes: tuple[int | None, ...] = ()
+    """Lengths of these axes, as far as the annotation states them."""
 
 
 @by_name('write parameter(70.0, unit="kg", doc="body mass")')
@@ -235,8 +238,8 @@ def _walk(module: Any, prefix: str) -> Iterator[tuple[str, ParameterInfo]]:
         if isinstance(value, eqx.Module):
             yield from _walk(value, name + ".")
         elif "unit" in field.metadata and not replaced(module, field):
-            m = field.metadata
-            yield name, ParameterInfo(value, m["unit"], m["doc"], m["bounds"], m["source"], m["plausible"], m["rank"])
+            info = (field.metadata[key] for key in ("unit", "doc", "bounds", "source", "plausible", "rank"))
+            yield name, ParameterInfo(value, *info, sizes=sizes_of(field))
         elif isinstance(value, Mapping):
             entries = field.metadata["entries"](module) if "entries" in field.metadata else {}
             refined = field.metadata.get("refined", lambda owner, part, own, info: info)
@@ -360,6 +363,10 @@ def _check_numbers(label: str, value: Any, info: ParameterInfo, *, single: bool 
     several = single and rank > info.rank
     if rank < info.rank or several:
         raise ParameterError(complaint + ": one trajectory has one value, `ensemble` runs many" * several)
+    sizes = info.sizes if len(info.sizes) == info.rank and hasattr(value, "shape") else ()  # (an element has no axes)
+    if any(n is not None and n != given for n, given in zip(sizes[::-1], np.shape(value)[::-1], strict=False)):
+        lengths = " x ".join("any" if n is None else str(n) for n in sizes)
+        raise ParameterError(f"{label} ({info.doc}) must be {lengths} numbers in {info.unit}, got {shown(value)}")
 
 
 def _check_finite(label: str, value: Any, info: ParameterInfo) -> None:

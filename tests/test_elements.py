@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import Array, Float
 
 from jaxgait import ensemble, grid, simulate, with_parameters, zipped
 from jaxgait.ensembles.driver import plan_of
@@ -13,7 +14,7 @@ from jaxgait.ensembles.labels import descriptions
 from jaxgait.ensembles.members import check_members
 from jaxgait.ensembles.recipe import again
 from jaxgait.models import CreeperChain
-from jaxgait.parameters import ParameterError, get_parameter, parameter_info
+from jaxgait.parameters import ParameterError, get_parameter, parameter, parameter_info
 from jaxgait.plausible import ImplausibleValue
 from tests.throw import Throw
 
@@ -127,3 +128,18 @@ def test_elements_of_the_initial_state_that_do_not_exist_are_errors():
         simulate(Throw(), initial_state={"v[0,1]": 1.0})
     with pytest.raises(ValueError, match="must be a quaternion of length 1"):
         check_members(CreeperChain(), grid({"initial.q[4]": [0.5]}))
+
+
+class Three(Throw):
+    """A throw with a parameter whose annotation states its length."""
+
+    weights: Float[Array, "3"] = parameter((1.0, 2.0, 3.0), unit="kg", doc="weights", bounds="positive")
+
+
+@pytest.mark.parametrize("given", [[1.0], [1.0, 2.0], [1.0, 2.0, 3.0, 4.0]])
+def test_arrays_have_the_length_of_the_annotation(given):
+    with pytest.raises(ParameterError, match=r"Three.weights \(weights\) must be 3 numbers in kg, got [aA]rray"):
+        simulate(Three(weights=jnp.array(given)), samples=1)
+    with pytest.raises(ParameterError, match=r"Three.weights \(weights\) must be 3 numbers in kg, got [aA]rray"):
+        with_parameters(Three(), {"weights": given})
+    assert ensemble(Three(), {"weights[1]": [1.0, 2.0]}, samples=1).sizes["weights[1]"] == 2

@@ -540,7 +540,7 @@ def test_names_of_measures_are_checked_when_the_class_is_defined():
         Measure("steps", lambda run: run["x"].max(), "1", "steps")
 
 
-@pytest.mark.parametrize("name", ["y_end", "y_before", "y_gradient", "status", "time"])
+@pytest.mark.parametrize("name", ["y_end", "y_before", "y_gradient", "status", "time", "event"])
 def test_variables_do_not_have_the_names_of_other_results(name):
     unit = Variable("m", "height")
     with pytest.raises(TypeError, match=f"variables of Ball must not use the name '{name}'"):

@@ -19,7 +19,7 @@ from jaxgait.calibration.trials import Trial, checked, problem_of
 from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run
 from jaxgait.model import Model, as_model
-from jaxgait.optimization.space import Box, Space, Starts
+from jaxgait.optimization.space import Box, Starts, search_space
 
 
 @by_name('write fit(model, measured, over={"mass": (60.0, 80.0)}, output="height")')
@@ -105,7 +105,7 @@ def fit(
         >>> print(str(found).splitlines()[2])
         stiffness = 26 ± 0.0067 N/m (95 %: 25.9869 to 26.0131), was 20
     """
-    space = Space(as_model(model), over)
+    space = search_space(as_model(model), over)
     trials = checked(model, space, measured, output, noise)
     checks.count("iterations", iterations)
     checks.positive("tolerance", tolerance, below=1.0)

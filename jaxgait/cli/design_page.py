@@ -335,9 +335,9 @@ def _front(data: xr.Dataset, arguments: Mapping[str, Any], found: Optimum) -> tu
     caption += f"{data.sizes['evaluation']} runs. Method: {data.attrs['method']}. Gradient: {data.attrs['gradient']}."
     more = improvement(data, arguments, found)
     caption += f" Note that {more}." if more else ""
-    if "rate" in data:
-        names += ["rate"]
-        caption += f" Rate: {data.rate.attrs['long_name']}; a dash where undefined."
+    if "exchange_rate" in data:
+        names += ["exchange_rate"]
+        caption += f" Exchange rate: {data.exchange_rate.attrs['long_name']}; a dash where undefined."
     rows = [[_number(x) for x in row] for row in zip(*(data[name].values for name in names), strict=True)]
     return (
         "Trade-off",

@@ -34,7 +34,7 @@ from jaxgait.optimization.methods import FALLBACK, GRADIENT_FREE, LIMITED, METHO
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.search import Search
-from jaxgait.optimization.space import Box, Space, Starts, finite_number, parted
+from jaxgait.optimization.space import Box, Starts, finite_number, parted, search_space
 from jaxgait.optimization.trust import gradient_fault
 from jaxgait.parameters import ParameterError, parameter_info, with_parameters
 from jaxgait.report import labels
@@ -131,7 +131,7 @@ def optimize(
         {'stiffness': 26.31}
     """
     request = {name: value for name, value in locals().items() if name not in ("model", "run")} | run
-    space = Space(as_model(model), over, starting=True)
+    space = search_space(as_model(model), over, starting=True)
     if continue_in is not None:
         request["continue_in"] = None
         stage = lambda model, starts, file: optimize(model, **request | {"starts": starts, "checkpoint": file})

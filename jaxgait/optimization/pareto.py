@@ -33,7 +33,7 @@ from jaxgait.optimization.goals import MAX_VIOLATION, Goal, Limit, Objective, na
 from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.nsga import evolve
-from jaxgait.optimization.space import Box, Space, Starts
+from jaxgait.optimization.space import Box, Space, Starts, search_space
 from jaxgait.optimization.statuses import meanings
 from jaxgait.optimization.tradeoff import Recorder, rate, trace_front
 from jaxgait.outcome import INVALID
@@ -117,7 +117,7 @@ def front(
         >>> print(found.stiffness.values[[0, -1]].round(3))  # N/m: from the safest to the gentlest jump
         [40. 20.]
     """
-    space = Space(as_model(model), over, starting=True)
+    space = search_space(as_model(model), over, starting=True)
     goal, signs = _goal(model, maximize, minimize, as_limits(subject_to))
     _names(goal, len(signs), space)
     checks.one_of("method", method, FRONT_METHODS)
@@ -347,4 +347,4 @@ def _exactness(
     units = [getattr(m, "unit", "") or "1" for m in goal.measures[:2]]
     gained = labels(ratio(units[1], units[0]), f"gain of {names[1]} per unit of {names[0]} given up")
     left = labels("1", "unbalanced slope, in spans of the front per box")
-    return {"rate": ("point", found[:, 0], gained), "slope": ("point", found[:, 1], left)}
+    return {"exchange_rate": ("point", found[:, 0], gained), "remaining_slope": ("point", found[:, 1], left)}

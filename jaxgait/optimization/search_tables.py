@@ -73,7 +73,7 @@ def tabulate_ends(record: SearchRecord, rows: Sequence[Row]) -> tuple[xr.Dataset
     failed = [sum(not row.evaluation.valid for row in own) for own in record.rows]
     unit = settings.goal.label["units"]
     slopes = np.array([record.slope(row) for row in rows])
-    data["slope"] = (dims, slopes, labels(unit, "unbalanced slope over the width of the bounds"))
+    data["remaining_slope"] = (dims, slopes, labels(unit, "unbalanced slope over the width of the bounds"))
     numbers = {
         "basin": (basin, "number of the basin (see `basins`) in which it ended, the best first; -1: none"),
         "multiplier": (evaluation.multiplier, "modulus of the largest Floquet multiplier"),

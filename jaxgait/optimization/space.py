@@ -89,6 +89,30 @@ def _is_start(model: Model, name: Any) -> bool:
     return isinstance(name, str) and name.startswith(INITIAL) and not declared(parameters(model), [name])
 
 
+COLUMNS = frozenset(
+    [
+        *("start", "iteration", "point", "basin", "element", "scenario", "tried", "evaluation"),
+        *("objective", "status", "allowed", "multiplier", "evaluations", "failed", "starts", "best_start", "squares"),
+        *("remaining_slope", "exchange_rate"),
+    ]
+)
+"""Names in the tables of a search besides those of its parameters."""
+
+
+def search_space(model: Model, over: Box, *, starting: bool = False) -> Space:
+    """The space of a search, whose tables have its parameters as columns; for the arguments see `Space`.
+
+    Raises:
+        ParameterError: as `Space`, and for a parameter whose name the tables have for something else.
+    """
+    space = Space(model, over, starting=starting)
+    if taken := [name for name in space.names if name in COLUMNS]:
+        raise ParameterError(
+            f"{taken[0]!r} cannot be in `over`: tables of a search have this name; rename the parameter"
+        )
+    return space
+
+
 class Space:
     """Bounds of some parameters of a model, and of components of its initial state; points are in the unit box."""
 

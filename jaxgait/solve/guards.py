@@ -53,7 +53,8 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
     """Warns once of transitions that did not happen, although or because their guards are on the wrong side of zero.
 
     In a run that is shorter than the model's own duration, and does not end before, a guard may be negative all the
-    time and right; so may one that is zero at the start of a run that ends early, as at the top of a jump.
+    time and right, unless it only falls; so may one that is zero at the start of a run that ends early, as at the top
+    of a jump.
 
     Args:
         model: the mechanism.
@@ -80,9 +81,10 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
         where = f"phase {phase[at]} (at {np.asarray(trajectory.ts)[at]:.4g} s)"
         if rises.size:
             found.append(f"that of {name!r} rises through zero in {where}")
-        elif (whole or over) and known.sum() > _LONG * (phase >= 0).sum():
-            first = np.argmax(below[known])
-            if below[known][first:].all() and (first == 0 or (whole and (value[known][:first] <= zero).all())):
+        elif known.sum() > _LONG * (phase >= 0).sum():
+            first, sinks = np.argmax(below[known]), bool((np.diff(value[known]) <= zero).all())
+            begins = (whole or over or sinks) if first == 0 else (whole and (value[known][:first] <= zero).all())
+            if below[known][first:].all() and begins:
                 found.append(f"that of {name!r} is {'zero, then ' * bool(first)}negative from the start of {where}")
     if found:
         warn_user(

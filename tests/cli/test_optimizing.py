@@ -40,7 +40,7 @@ def rope_front():
     column = lambda dim, values, unit: (dim, np.array(values), {"units": unit, "long_name": "what it is"})
     data = {
         "stiffness": column("point", [60.0, 40.0, 27.1], "N/m"),
-        "rate": column("point", [np.nan, 20.7, 12.6], "N/m"),
+        "exchange_rate": column("point", [np.nan, 20.7, 12.6], "N/m"),
     }
     data |= {"clearance": column("point", [20.97, 12.23, 1.0], "m"), "tried.status": column("evaluation", [0] * 9, "1")}
     data["peak_rope_force"] = column("point", [1741.5, 1509.1, 1327.957080], "N")
@@ -140,7 +140,7 @@ def test_the_front_is_on_the_page_in_a_file_and_in_the_record(done):
     found = xr.open_dataset(done / "r" / "front.nc", engine="h5netcdf")
     record = json.loads((done / "b.json").read_text())["front"]
     assert record["variables"]["clearance"]["values"] == found.clearance.values.tolist()
-    assert record["variables"]["rate"]["values"][0] is None and record["attributes"] == found.attrs
+    assert record["variables"]["exchange_rate"]["values"][0] is None and record["attributes"] == found.attrs
     page = (done / "r" / "report.html").read_text()
     assert "<h2>Trade-off</h2>" in page and "<th>peak_rope_force (N)</th>" in page and "take more starts" not in page
     assert "<td>20.97</td><td>1741.5</td><td>60</td><td>–</td>" in page and "3 points from 9 runs" in page

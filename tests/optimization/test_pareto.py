@@ -83,8 +83,8 @@ def test_points_lie_evenly_on_the_front_and_their_rates_are_its_slope(front_of, 
     np.testing.assert_allclose(steps, steps.mean(), rtol=1e-6)
     inside, bell = along[1:-1], 6.0 if function is bells else 0.0
     slope = (1 - inside) / inside * np.exp(bell * APART**2 * (inside**2 - (1 - inside) ** 2))
-    np.testing.assert_allclose(found.rate[1:-1], slope, rtol=1e-5)
-    assert np.isnan(found.rate[0]) and found.slope.max() < 1e-4
+    np.testing.assert_allclose(found.exchange_rate[1:-1], slope, rtol=1e-5)
+    assert np.isnan(found.exchange_rate[0]) and found.remaining_slope.max() < 1e-4
 
 
 def test_the_two_ways_agree(front_of, swapped):

@@ -2,12 +2,14 @@
 
 import json
 import re
+from typing import ClassVar
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait import fit, simulate, with_parameters
+from jaxgait import Measure, Model, Numerics, Variable, fit, parameter, simulate, with_parameters
 from jaxgait.models import Bungee, CreeperChain
 from jaxgait.optimization import front, optimize, sensitivities
 from jaxgait.optimization.evaluate import BatchedProgram
@@ -33,7 +35,7 @@ def test_the_optimum_is_that_of_the_closed_form(found):
     assert found.units == {"initial.v[1]": "m/s", "push[1,0]": "m/s^2"}
     assert found.history["initial.v[1]"].attrs["long_name"] == "velocity, at the start"
     assert found.history["objective_gradient[initial.v[1]]"].attrs["units"] == "m^2/(m/s)"
-    assert found.ends.slope.attrs["units"] == found.basins.slope.attrs["units"] == "m^2"
+    assert found.ends.remaining_slope.attrs["units"] == found.basins.remaining_slope.attrs["units"] == "m^2"
     assert "units" not in found.local.hessian.attrs and "per product of" in found.local.hessian.attrs["long_name"]
 
 
@@ -137,3 +139,37 @@ def test_a_fit_varies_parameters():
     fall = simulate(Bungee(), duration=1.0, samples=5).height
     with pytest.raises(ParameterError, match=r"'initial.v' is a component of the initial state, not a parameter"):
         fit(Bungee(), fall, over={"initial.v": (0.0, 1.0)}, output="height", duration=1.0, samples=5)
+
+
+class Ramp(Model):
+    """Stands on a slope; a parameter may have the name of what tables of searches had."""
+
+    slope: float = parameter(0.2, unit="rad", doc="slope of the ground")
+    rate: float = parameter(0.1, unit="1/s", doc="rate")
+    basin: float = parameter(0.0, unit="m", doc="depth of a basin")
+    measures: ClassVar = {
+        "miss": Measure("miss", lambda run: (run.model.slope - 0.3) ** 2 + (run.model.rate - 0.7) ** 2, "1", "miss"),
+        "gain": Measure("gain", lambda run: run.model.slope + run.model.rate, "1", "gain"),
+    }
+    variables: ClassVar = {"x": Variable("m", "position")}
+    numerics: ClassVar = Numerics(dt=0.5)
+    duration: ClassVar = 1.0
+
+    def initial_state(self):
+        return {"x": jnp.zeros(())}
+
+    def advance(self, t, y, dt):
+        return {"x": y["x"] + 0.0 * self.slope}
+
+
+def test_parameters_with_names_of_their_tables_keep_their_values():
+    box = {"slope": (0.1, 0.4), "rate": (0.0, 1.0)}
+    found = optimize(Ramp(), minimize="miss", over=box, starts=2, progress=False)
+    assert found.best == pytest.approx({"slope": 0.3, "rate": 0.7}, abs=1e-4)
+    for table in (found.ends, found.basins):
+        np.testing.assert_allclose(table.slope, 0.3, atol=1e-4)
+        np.testing.assert_allclose(table.rate, 0.7, atol=1e-4)
+    compromises = front(Ramp(), minimize="miss", maximize="gain", over=box, points=3, starts=1, progress=False)
+    assert compromises.slope.values[[0, -1]] == pytest.approx([0.4, 0.3], abs=1e-3)
+    with pytest.raises(ParameterError, match="'basin' cannot be in `over`: tables of a search have this name"):
+        optimize(Ramp(), minimize="miss", over={"basin": (0.0, 1.0)}, progress=False)

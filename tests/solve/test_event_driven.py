@@ -158,6 +158,11 @@ def test_a_run_that_is_whole_but_for_rounding_is_not_short():
         warn_of_guards(brief, run, {"bounce": 1.0 + ts, "ceiling": 1.0 + ts, "passed": -1.0 - ts})
 
 
+def test_a_guard_that_is_negative_and_only_falls_is_noticed_in_short_runs():
+    with pytest.warns(UserWarning, match="'bounce' is negative from the start of phase 0"):
+        simulate(Bouncing(height=-0.1, speed=-1.0), duration=0.3, samples=20)
+
+
 @pytest.mark.parametrize("speed", [-1.0, 0.0])
 @pytest.mark.parametrize("samples", [40, 4000])
 def test_a_start_on_the_floor_is_noticed(speed, samples):

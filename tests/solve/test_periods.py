@@ -1,6 +1,6 @@
 """Derivatives by a period: samples are at the same phases, and so are the ends of steps."""
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,8 +18,8 @@ class Driven(Model):
     """A damped spring whose end is driven in proportion to its period, so that only phases matter."""
 
     stride_time: float = parameter(1.0, unit="s", doc="period", bounds="positive")
-    variables = {"x": Variable("m", "position"), "v": Variable("m", "velocity times the period")}
-    numerics = Numerics(stiff=True, rtol=1e-5, atol=1e-7, first_step=1e-4)
+    variables: ClassVar = {"x": Variable("m", "position"), "v": Variable("m", "velocity times the period")}
+    numerics: ClassVar = Numerics(stiff=True, rtol=1e-5, atol=1e-7, first_step=1e-4)
 
     @property
     def period(self):

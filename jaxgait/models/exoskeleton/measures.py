@@ -2,8 +2,8 @@
 
     ensemble(five_links(mode="gait"), {"gait.stretch": stretches}, observe=["speed", "work_per_metre", "least_lift"])
 
-`MEASURES` are those of the prescribed step, whatever the run and its end; only `largest_tracking_error` is that of the run itself,
-and of trees that do not begin with two legs.
+`MEASURES` are those of the prescribed step, whatever the run and its end; only `largest_tracking_error` is that of the
+run itself, and of trees that do not begin with two legs.
 """
 
 from __future__ import annotations
@@ -206,8 +206,8 @@ def _positive(power: Array, rounding: float) -> Array:
     return (power + jnp.sqrt(power**2 + rounding**2)) / 2
 
 
-def _of_step(name: str, read: Callable[[StepFigures], Array], unit: str, long_name: str) -> Measure:
-    return Measure(name, lambda run: read(run.once(figures_of)), unit, long_name, early=True)
+def _of_step(name: str, read: Callable[[StepFigures], Array], unit: str, long_name: str, early: bool = True) -> Measure:
+    return Measure(name, lambda run: read(run.once(figures_of)), unit, long_name, early=early)
 
 
 TREE_MEASURES = table(
@@ -242,6 +242,7 @@ MEASURES = table(
         lambda step: jnp.where(step.lift > 0.0, step.friction, jnp.nan),
         "1",
         "largest ratio of the ground reactions in the prescribed step; none if `least_lift` is not positive",
+        early=False,  # so that gaps are warned of
     ),
     _of_step("least_lift", lambda step: step.lift, "N", "smallest vertical ground reaction in the prescribed step"),
     _of_step(

@@ -1,4 +1,4 @@
-"""Checks of a tree of bodies: joints that nothing keeps from infinite acceleration, and starts deep in the ground."""
+"""Checks of a tree of bodies: joints that nothing keeps from infinite acceleration, and laws of drives."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from jaxgait.mechanics.spatial import Link
+from jaxgait.models.tree.parts import Force, PrescribedJoint, Torque, takes
+from jaxgait.parameters import ParameterError
 
 
 def check_moved(links: Mapping[str, Link], driven: Sequence[str] = ()) -> None:
@@ -78,3 +80,22 @@ def _off(links: Mapping[str, Link], name: str, ancestor: str) -> bool:
 def _screws(link: Link) -> Sequence[Sequence[float]]:
     """The motions of a joint, each as turn and slide."""
     return link.joint.screws or np.eye(6)[: link.joint.nv].tolist()
+
+
+def check_law(name: str, drive: Any) -> None:
+    """Checks that the law of a drive takes the arguments that it is called with.
+
+    Raises:
+        ParameterError: if it does not.
+
+    Examples:
+        >>> from jaxgait.models.tree.checks import check_law
+        >>> from jaxgait.models.tree.parts import Torque
+        >>> check_law("motor", Torque("hip", lambda t: 40.0))  # N m
+        Traceback (most recent call last):
+            ...
+        jaxgait.parameters.ParameterError: drives['motor'].law must take (t, q, v)
+    """
+    arguments = {Torque: "(t, q, v)", Force: "(t, position, velocity)", PrescribedJoint: "(t)"}.get(type(drive))
+    if arguments is not None and not takes(drive.law, arguments.count(",") + 1):
+        raise ParameterError(f"drives[{name!r}].law must take {arguments}")

@@ -36,7 +36,7 @@ from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import Link, Tree
 from jaxgait.model import Model, Numerics, Scalar, Variable, derived, parameter
 from jaxgait.models.tree import naming
-from jaxgait.models.tree.checks import check_moved
+from jaxgait.models.tree.checks import check_law, check_moved
 from jaxgait.models.tree.parts import ContactPoint, Force, PrescribedJoint, Spring, Torque, law
 from jaxgait.parameters import ParameterError, ParameterInfo, entries
 from jaxgait.plausible import plausible_range
@@ -302,14 +302,15 @@ class TreeModel(Model):
         for name, drive in self.drives.items():
             if isinstance(drive, Spring | Torque):
                 i, j = _coordinate(tree, name, drive)
-                tau = tau.at[j].add(drive.force(t, q[i], v[j]))
+                tau = tau.at[j].add(_force(name, drive.force(t, q[i], v[j]), (), "one number"))
             elif isinstance(drive, Force):
                 points = spatial.Points((tree.index(drive.body),), jnp.asarray(drive.position, dtype=v.dtype)[None])
                 position, velocity = spatial.point_motion(motion, points)
-                force = drive.force(t, position[0], velocity[0])
+                force = _force(name, drive.force(t, position[0], velocity[0]), (3,), "the force along x, y and z")
                 wrenches = wrenches + spatial.point_wrenches(motion, points, position, force[None])
             elif not isinstance(drive, PrescribedJoint):
-                tau = tau + _all_forces(name, drive(t, q, v), tree).astype(v.dtype)
+                each = f"one generalised force for each of {', '.join(tree.velocity_names)}"
+                tau = tau + _force(name, drive(t, q, v), (tree.nv,), each).astype(v.dtype)
         return tau, wrenches
 
     def _ground(
@@ -428,6 +429,7 @@ class TreeModel(Model):
                 _index(f"drives[{name!r}]", "body", tree.names, drive.body)
             elif isinstance(drive, Spring | Torque | PrescribedJoint):
                 _coordinate(tree, name, drive)
+            check_law(name, drive)
         prescribed = [drive.joint for _, _, drive in self._motions(tree)]
         if twice := sorted({joint for joint in prescribed if prescribed.count(joint) > 1}):
             raise ValueError(f"several drives prescribe the motion of {', '.join(map(repr, twice))}: keep one of them")
@@ -470,14 +472,11 @@ def _coordinate(tree: Tree, name: str, drive: Spring | Torque | PrescribedJoint)
     return tree.q_slices[body].start + j - tree.v_slices[body].start, j
 
 
-def _all_forces(name: str, forces: Any, tree: Tree) -> Array:
-    found = jnp.asarray(forces)
-    if found.shape != (tree.nv,):
-        names = ", ".join(tree.velocity_names)
-        raise ParameterError(
-            f"drives[{name!r}] must return one generalised force for each of {names}, shape ({tree.nv},), "
-            f"got the shape {found.shape}"
-        )
+def _force(name: str, force: Any, shape: tuple[int, ...], what: str) -> Array:
+    """What a drive returned, if it has the shape that it must have."""
+    found = jnp.asarray(force)
+    if found.shape != shape:
+        raise ParameterError(f"drives[{name!r}] must return {what}, shape {shape}, got the shape {found.shape}")
     return found
 
 

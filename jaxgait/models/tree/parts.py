@@ -113,11 +113,11 @@ class ContactPoint(Immutable):
 
     def __check_init__(self) -> None:
         """Checks that the laws can be called as in `forces`: some need more than a contact of this model knows."""
-        if isinstance(self.normal, FrictionLaw) or not _takes(self.normal, 2):
+        if isinstance(self.normal, FrictionLaw) or not takes(self.normal, 2):
             laws = "a law of jaxgait.mechanics.contact with force(depth, rate), or a function of depth and rate"
             raise ParameterError(f"a ContactPoint cannot have the normal law {shown(self.normal)}: give {laws}")
         count, named = (4, {"axes": True}) if hasattr(self.friction, "at_rest") else (2, {})
-        wrong = isinstance(self.friction, NormalLaw) or not _takes(self.friction, count, **named)
+        wrong = isinstance(self.friction, NormalLaw) or not takes(self.friction, count, **named)
         if self.friction is not None and wrong:
             laws = "Coulomb, Stribeck or Bristle of jaxgait.mechanics.friction, or a function of slip and normal force"
             raise ParameterError(f"a ContactPoint cannot have the friction {shown(self.friction)}: give {laws}")
@@ -244,8 +244,8 @@ class Torque(eqx.Module):
     """Function of the time in s, the joint's coordinate in rad (m) and its rate: N m (N) on the body beyond the joint,
     and back on its parent."""
 
-    def force(self, t: Scalar, q: Scalar, v: Scalar) -> Scalar:
-        """Generalised force in N m (N if the joint slides)."""
+    def force(self, t: Scalar, q: Scalar, v: Scalar) -> Any:
+        """Generalised force in N m (N if the joint slides): what the law returns, which the model checks."""
         return _called(self.law, t, q, v)
 
 
@@ -295,13 +295,19 @@ class Force(Immutable):
         (0.0, 0.0, 0.0), unit="m", doc="point in the body's frame", plausible=ANY
     )
 
-    def force(self, t: Scalar, position: Float[Array, " 3"], velocity: Float[Array, " 3"]) -> Float[Array, " 3"]:
-        """Force in N in world axes."""
+    def force(self, t: Scalar, position: Float[Array, " 3"], velocity: Float[Array, " 3"]) -> Array:
+        """Force in N in world axes: what the law returns, which the model checks."""
         return jnp.asarray(_called(self.law, t, position, velocity), dtype=position.dtype)
 
 
-def _takes(law: Any, count: int, **named: Any) -> bool:
-    """Whether `_called` can call a law with this many arguments and these by name."""
+def takes(law: Any, count: int, **named: Any) -> bool:
+    """Whether a law can be called with this many arguments and these by name.
+
+    Examples:
+        >>> from jaxgait.models.tree.parts import takes
+        >>> takes(lambda t, q, v: 40.0, 3), takes(lambda t: 40.0, 3)  # N m
+        (True, False)
+    """
     function = law.function if isinstance(law, Function) else getattr(law, "force", law)
     try:
         inspect.signature(function).bind(*range(count), **named)

@@ -582,3 +582,24 @@ def test_contacts_are_checked_where_jax_traces_the_caller():
         return model.loads(0.0, model.initial_state()).depth[0]
 
     assert float(jax.jit(deepest)(9.8)) == 0.0
+
+
+CART = [Link("cart", None, prismatic((1, 0, 0)), mass=2.0)]
+
+
+@pytest.mark.parametrize(
+    ("drive", "message"),
+    [
+        (Torque("cart", lambda t: 1.0), r"drives\['push'\].law must take \(t, q, v\)"),
+        (Force("cart", lambda t, p: jnp.zeros(3)), r"drives\['push'\].law must take \(t, position, velocity\)"),
+        (PrescribedJoint("cart", lambda: 1.0), r"drives\['push'\].law must take \(t\)"),
+        (Torque("cart", lambda t, q, v: jnp.ones(2)), r"drives\['push'\] must return one number, shape \(\)"),
+        (
+            Force("cart", lambda t, p, v: 1.0),
+            r"must return the force along x, y and z, shape \(3,\), got the shape \(\)",
+        ),
+    ],
+)
+def test_laws_of_drives_that_do_not_fit_are_named(drive, message):
+    with pytest.raises(ParameterError, match=message):
+        simulate(TreeModel(CART, drives={"push": drive}), duration=0.1, samples=2)
