@@ -160,6 +160,7 @@ def _check_last(last: int, model: Model, sampling: Sampling, out: pathlib.Path |
 
 def _last_strides(run: xr.Dataset, model: Model, strides: int) -> xr.Dataset:
     """The part of a run over time that is its last strides before its end."""
+    assert model.period is not None
     end, sample = float(run.attrs["t_end_s"]), float(run.time[1] - run.time[0])
     return run.sel(time=slice(end - strides * float(model.period) - sample / 2, None))
 
