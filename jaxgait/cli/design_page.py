@@ -31,6 +31,7 @@ from jaxgait.optimization.space import Space, variable
 from jaxgait.optimization.surroundings import STEPS
 from jaxgait.outcome import failures
 from jaxgait.plot import designs, fronts, sensitivities
+from jaxgait.plot.jumps import instants
 from jaxgait.plot.scene import histories, scene
 from jaxgait.plot.style import axis_label
 from jaxgait.precision import float64_default
@@ -209,7 +210,8 @@ def _before_after(
         run = simulate(one, initial_state=start, observe=observe, progress=False, **given(arguments, RUN))
         last = 0.0 if one.period is None else float(run.time[-1]) - STRIDES_DRAWN * float(one.period)
         runs.append(run.sel(time=slice(last, None)))
-        drawn.append(runs[-1][list(shown)] if shown else _drawn(runs[-1], one, found.measure))
+        chosen = runs[-1][list(shown)] if shown else _drawn(runs[-1], one, found.measure)
+        drawn.append(chosen.assign_coords(event_time=("event", instants(runs[-1]))))
     seen = {} if observe is None else observe.variables
     rows = [
         [name, *(_number(run[name]) for run in runs), one.unit, one.long_name]

@@ -74,7 +74,9 @@ def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
         return _without_gradient(record, i, end, at)
     if record.method in (*GRADIENT_FREE, "adam") and end.where is not Ended.EDGE:
         return end.message + at
-    return _converged(record, end, at, record.slope(row), abs(float(evaluation.values[0])))
+    values = np.array([float(one.evaluation.values[0]) for one in record.rows[i]])
+    spread = np.ptp(values[np.isfinite(values)]) if np.isfinite(values).any() else 0.0
+    return _converged(record, end, at, record.slope(row), max(abs(float(evaluation.values[0])), float(spread)))
 
 
 def _without_gradient(record: SearchRecord, i: int, end: SearchEnd, at: str) -> str:
@@ -108,7 +110,7 @@ def _failed(record: SearchRecord, row: Row) -> str:
 
 
 def _converged(record: SearchRecord, end: SearchEnd, at: str, slope: float, size: float) -> str:
-    """How an allowed start ended, with the remaining slope."""
+    """How an allowed start ended, with the remaining slope; `size` is that of the objective along the search."""
     left = f"remaining slope {slope:.1e} over the width of the bounds"
     if end.where is Ended.EDGE:
         what = "runs fail or gaits lose their stability" if _of_gaits(record) else "runs fail"

@@ -18,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from jaxgait.ensembles.spacing import Log, Spacing
 from jaxgait.optimization.evaluate import SINCE
 from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, UNSEARCHED, Optimum
+from jaxgait.plot.jumps import parted
 from jaxgait.plot.panels import named_artists
 from jaxgait.plot.references import draw_references, references, with_their_references
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, make_logarithmic, style
@@ -322,7 +323,8 @@ def _compared(ax: Axes, before: xr.Dataset, after: xr.Dataset, name: str, line: 
         return
     for run, colour, when in ((before, ORANGE, "before"), (after, BLUE, "after")):
         if np.isfinite(run[name]).any():
-            ax.plot(run.time, run[name], line, color=colour, lw=1.2, label=f"{prefix}{when}")
+            at = run["event_time"].values if "event_time" in run else np.zeros(0)
+            ax.plot(*parted(run.time.values, run[name].values, at), line, color=colour, lw=1.2, label=f"{prefix}{when}")
         else:
             ended = str(run.attrs.get("status_text", "no values")).partition(" (")[0]
             ax.plot([], [], line, color=colour, lw=1.2, label=f"{prefix}{when}: {ended}")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 
 EVENT_DRIVEN = "EventDriven"
 """The scheme of runs that may jump."""
@@ -45,10 +45,8 @@ def jumps(run: xr.Dataset, names: Sequence[str]) -> Jumps:
     """
     if "event_time" not in run or run["event_time"].dims != ("event",):
         return Jumps(np.zeros(0), np.zeros(0, dtype=int), {}, {})
-    at, time = run["event_time"].values, run["time"].values
-    sample = np.searchsorted(time, at + 1e-12 * np.abs(time).max(), side="right")  # one at the event is before it
-    inside = np.flatnonzero((sample > 0) & (sample < time.size))
-    at, sample = at[inside], sample[inside]
+    time = run["time"].values
+    inside, at, sample = _within(time, run["event_time"].values)
     before, after = {}, {}
     for name in names:
         x = run[name]
@@ -60,6 +58,48 @@ def jumps(run: xr.Dataset, names: Sequence[str]) -> Jumps:
             low = high = np.interp(at, time, x.values)
         before[name], after[name] = (xr.DataArray(side, dims="event", attrs=x.attrs) for side in (low, high))
     return Jumps(at, sample, before, after)
+
+
+def instants(run: xr.Dataset) -> Float[np.ndarray, " events"]:
+    """The times in s at which histories of a run may jump.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.plot.jumps import instants
+        >>> print(instants(xr.Dataset({"event_time": ("event", [0.4, 0.8])}, attrs={"scheme": "EventDriven"})))
+        [0.4 0.8]
+    """
+    at = run["event_time"].values if run.attrs.get("scheme") == EVENT_DRIVEN else np.zeros(0)
+    return at[np.isfinite(at)]
+
+
+def parted(
+    time: Real[np.ndarray, " samples"], x: Real[np.ndarray, " samples"], at: Float[np.ndarray, " events"]
+) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]]:
+    """A line over time, in any unit, that is not joined where it jumps at one of some instants; times in s.
+
+    What it is just before and after them is extrapolated, as by `jumps`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.jumps import parted
+        >>> print(parted(np.arange(4.0), np.array([1.0, 2.0, 7.0, 8.0]), np.array([1.5]))[1])
+        [1.  2.  2.5 nan 6.5 7.  8. ]
+    """
+    time, x = time.astype(float), x.astype(float)
+    _, at, sample = _within(time, at)
+    low, high = _extrapolated(time, x, at, sample)
+    jumps = low != high
+    rows, gap = np.repeat(sample[jumps], 3), np.full(int(jumps.sum()), np.nan)
+    values = np.stack([low[jumps], gap, high[jumps]], axis=-1)
+    return np.insert(time, rows, np.repeat(at[jumps], 3)), np.insert(x, rows, values.ravel())
+
+
+def _within(time: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Numbers of the instants between the first and the last sample, these, and the first sample after each."""
+    sample = np.searchsorted(time, at + 1e-12 * np.abs(time).max(), side="right")  # one at the event is before it
+    inside = np.flatnonzero((sample > 0) & (sample < time.size))
+    return inside, at[inside], sample[inside]
 
 
 def _extrapolated(time: np.ndarray, x: np.ndarray, at: np.ndarray, sample: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

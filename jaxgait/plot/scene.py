@@ -18,6 +18,7 @@ from jaxtyping import Float
 from jaxgait import registry
 from jaxgait.ensembles.results import missing_histories, over_time, rebuilt
 from jaxgait.model import Model
+from jaxgait.plot.jumps import instants
 from jaxgait.plot.panels import distinct, scalar_histories
 from jaxgait.plot.references import references, with_their_references
 from jaxgait.plot.runs import while_moving
@@ -121,6 +122,8 @@ class Scene(NamedTuple):
     """Numbers shown next to the time: name to values and unit."""
     legend: Mapping[str, str] = {}
     """Names of colours."""
+    instants: Float[np.ndarray, " events"] = np.zeros(0)
+    """Times in s at which curves may jump, and are not joined."""
     ended: str = "ended"
     """How the run ended, shown at an early end, and while a longer run next to it continues."""
 
@@ -183,7 +186,8 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
     ended = str(run.attrs.get("status_text", found.ended)).removeprefix("ended early: ")
     own = tuple(c._replace(values={n: np.asarray(x) for n, x in c.values.items()}) for c in found.curves)  # JAX's, too
     curves = own or (_first_histories(whole) if len(found.time) == whole.sizes["time"] else ())
-    return found._replace(ended=ended.partition(" (")[0], curves=curves)  # without what it means
+    ended = ended.partition(" (")[0]  # without what it means
+    return found._replace(ended=ended, curves=curves, instants=instants(whole))
 
 
 def _first_histories(run: xr.Dataset) -> tuple[Curve, ...]:

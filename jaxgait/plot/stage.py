@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
 
 from jaxgait.outcome import COMPLETED_TEXT
+from jaxgait.plot.jumps import parted
 from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, arrow_scale, largest_force, rounded
 from jaxgait.plot.style import EARTH, FAILED, PALETTE, RED, axis_label, broken
 
@@ -444,7 +445,7 @@ class _Panel:
         for label, values in curve.values.items():
             dashed = label in curve.measured or any(_on(values, other, high - low) for other in drawn)
             look: dict[str, Any] = {"lw": 1.1, "ls": (0, (3, 3)) if dashed else "-", "label": label}
-            ax.plot(self.time, values, color=shown.legend.get(label) or next(others), **look)
+            ax.plot(*parted(self.time, values, shown.instants), color=shown.legend.get(label) or next(others), **look)
             drawn.append(values)
         name = broken(axis_label(curve.name, curve.unit), LABEL)
         ax.set_ylabel(name, fontsize=6 if "\n" in name else 7, linespacing=1.0)

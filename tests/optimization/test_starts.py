@@ -166,6 +166,7 @@ def test_parameters_with_names_of_their_tables_keep_their_values():
     box = {"slope": (0.1, 0.4), "rate": (0.0, 1.0)}
     found = optimize(Ramp(), minimize="miss", over=box, starts=2, progress=False)
     assert found.best == pytest.approx({"slope": 0.3, "rate": 0.7}, abs=1e-4)
+    assert found.objective < 1e-8 and all(why.startswith("converged") for why in found.why_stopped), "not at a kink"
     for table in (found.ends, found.basins):
         np.testing.assert_allclose(table.slope, 0.3, atol=1e-4)
         np.testing.assert_allclose(table.rate, 0.7, atol=1e-4)

@@ -8,6 +8,7 @@ import pytest
 
 import jaxgait
 from jaxgait.models.bungee.model import Bungee
+from jaxgait.models.walker.rigid import RollingWalker
 from jaxgait.plot import stage
 from jaxgait.plot.film import WIDTH
 from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Scene, View, scene
@@ -146,3 +147,24 @@ def test_measured_curves_are_dashed():
     figure, _ = stage.laid_out([("", walk(curves=(curve,)))], True, pace=1.0)
     (panel,) = (ax for ax in figure.axes if ax.get_ylabel() == "knee (deg)")
     assert {line.get_label(): line.get_linestyle() for line in panel.lines[:2]} == {"prosthesis": "-", "sound": "--"}
+
+
+def test_curves_are_not_joined_where_they_jump():
+    time = np.linspace(0.0, 10.0, 1001)
+    saw, smooth = (time + 1.0) % 4.0, np.sin(time)
+    still = walk(curves=(Curve("angle", "deg", {"saw": saw, "smooth": smooth}),))._replace(
+        instants=np.array([2.997, 6.997])
+    )
+    figure, _ = stage.laid_out([("", still)], True, pace=1.0)
+    drawn, other = (line.get_ydata() for line in figure.axes[1].lines[:2])
+    assert np.isnan(drawn).sum() == 2 and np.nanmax(np.abs(np.diff(drawn))) < 0.02
+    assert np.nanmax(drawn) == pytest.approx(3.997, abs=1e-3) and np.nanmin(drawn[300:305]) == pytest.approx(
+        -0.003, abs=1e-3
+    )
+    assert not np.isnan(other).any()
+
+
+def test_a_scene_knows_when_its_run_jumps():
+    run = jaxgait.simulate(RollingWalker(), duration=1.0, samples=100)
+    np.testing.assert_allclose(scene(run).instants, run.event_time)
+    assert scene(jaxgait.simulate(Bungee(), duration=1.0, samples=10)).instants.size == 0
