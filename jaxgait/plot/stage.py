@@ -451,8 +451,11 @@ class _Panel:
         ax.set_ylabel(name, fontsize=6 if "\n" in name else 7, linespacing=1.0)
         ax.tick_params(labelsize=7)
         if len(curve.values) > 1:
-            needed = sum(ENTRY + CHARACTER * len(label) for label in curve.values)
-            columns = len(curve.values) if needed < ax.get_window_extent().width / ax.figure.dpi else 1
+            wide, entries = (
+                ax.get_window_extent().width / ax.figure.dpi,
+                [ENTRY + CHARACTER * len(n) for n in curve.values],
+            )
+            columns = len(entries) if sum(entries) < wide else max(1, int(wide / max(entries)))
             high += LEGEND_ROOM * (high - low) * -(-len(curve.values) // columns)
             ax.legend(fontsize=7, loc="upper right", ncols=columns, borderaxespad=0.1, labelspacing=0.2)
         ax.set_ylim(low, high)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -23,8 +23,8 @@ Placements = list[tuple[np.ndarray, np.ndarray]]
 """Rotation matrix and origin of every body at all samples."""
 MARGIN = 0.1
 """Ground beyond everything that is drawn, as a fraction of its extent."""
-MAX_CURVES = len(PALETTE)
-"""Largest number of histories in a panel."""
+IN_PANEL, PANELS = 4, 3
+"""Largest number of histories in a panel, and of panels of one kind."""
 THICKNESS = 0.03
 """Thickness of a rod as a fraction of the height of the view."""
 
@@ -63,14 +63,22 @@ def scene(model: TreeModel, run: xr.Dataset) -> Scene:
 
 
 def _curves(model: TreeModel, run: xr.Dataset) -> tuple[Curve, ...]:
-    """Joint angles, other coordinates in m, normal forces and energies, each in a panel; of many, the first."""
+    """Joint angles, other coordinates in m, normal forces and energies, each in panels of a few; of many, the first."""
     known = dict(zip(model.tree().coordinate_names, model.elements["q"], strict=True))
     angles = {n: np.degrees(run.q.sel(coordinate=n).values) for n, one in known.items() if one.unit == "rad"}
     places = {n: run.q.sel(coordinate=n).values for n, one in known.items() if one.unit == "m"}
     forces = {n: run.contact_force.sel(contact=n, axis="z").values for n in model.contacts}
     named = (("joint angles", "deg", angles), ("positions", "m", places), ("normal forces", "N", forces))
-    few = [Curve(name, unit, dict(itertools.islice(found.items(), MAX_CURVES))) for name, unit, found in named if found]
+    few = [Curve(name, unit, dict(part)) for name, unit, found in named for part in _panels([*found.items()])]
     return (*few, Curve("energy", "J", {"total": run.energy.values, "kinetic": run.kinetic_energy.values}))
+
+
+def _panels(histories: list[tuple[str, np.ndarray]]) -> Iterator[list[tuple[str, np.ndarray]]]:
+    """Histories by name in panels of similar numbers."""
+    shown = histories[: IN_PANEL * PANELS]
+    count = -(-len(shown) // IN_PANEL)
+    each = -(-len(shown) // max(count, 1))
+    return (shown[i * each : (i + 1) * each] for i in range(count))
 
 
 def _floor(everything: np.ndarray, reach: float) -> tuple[Body]:
