@@ -364,7 +364,8 @@ def _check_numbers(label: str, value: Any, info: ParameterInfo, *, single: bool 
     if rank < info.rank or several:
         raise ParameterError(complaint + ": one trajectory has one value, `ensemble` runs many" * several)
     sizes = info.sizes if len(info.sizes) == info.rank and hasattr(value, "shape") else ()  # (an element has no axes)
-    if any(n is not None and n != given for n, given in zip(sizes[::-1], np.shape(value)[::-1], strict=False)):
+    own = value.shape[::-1] if sizes else ()
+    if any(n is not None and n != given for n, given in zip(sizes[::-1], own, strict=False)):
         lengths = " x ".join("any" if n is None else str(n) for n in sizes)
         raise ParameterError(f"{label} ({info.doc}) must be {lengths} numbers in {info.unit}, got {shown(value)}")
 

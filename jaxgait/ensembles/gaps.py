@@ -77,13 +77,14 @@ def warn_of_gradients(data: xr.Dataset) -> None:
     """
     lost, flat, status = {}, [], data["status"]
     for gradient in (n for n, x in data.items() if str(n).endswith("_gradient") and x.dims[-1:] == ("parameter",)):
-        name, known, slopes = str(gradient).removesuffix("_gradient"), 0, 0
+        name, members, slopes = str(gradient).removesuffix("_gradient"), 0, 0
         for part in _parts(data, [name, str(gradient)]):
             if count := _lost(part["status"], part[name], part[gradient]):
                 lost[name] = lost.get(name, 0) + count
-            known += int((np.isfinite(part[gradient]) & (part["status"] == Outcome.COMPLETED)).sum())
+            known = np.isfinite(part[gradient]) & (part["status"] == Outcome.COMPLETED)
+            members += int(known.any([d for d in known.dims if d not in status.dims]).sum())
             slopes += int((part[gradient] != 0.0).sum())
-        if known and not slopes:
+        if members > 1 and not slopes:  # one member may be at an extremum
             flat.append(name)
     if flat:
         by = ", ".join(map(str, data["parameter"].values))

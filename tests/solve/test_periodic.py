@@ -113,7 +113,7 @@ def test_no_gait_is_a_status():
     assert int(none.status) == Outcome.NOT_CONVERGED and float(none.residual) > 1e-3
     with pytest.warns(NoOrbit, match="after 2 evaluations the search is not over .*: try more max_iterations"):
         fixed_point(henon, {"a": 0.2, "b": 0.3}, jnp.array([9.5, 0.2]), max_iterations=2)
-    with pytest.warns(NoOrbit, match="the motion from z0 does not return, or becomes NaN: give a z0"):
+    with pytest.warns(NoOrbit, match="the motion from z0 does not return, or becomes NaN: give a first guess"):
         lost = fixed_point(lambda p, z: z * jnp.nan, None, jnp.array([0.5, 0.2]))
     assert int(lost.status) == Outcome.NO_RETURN
 
