@@ -81,7 +81,7 @@ def warn_of_gradients(data: xr.Dataset) -> None:
         for part in _parts(data, [name, str(gradient)]):
             if count := _lost(part["status"], part[name], part[gradient]):
                 lost[name] = lost.get(name, 0) + count
-            known = np.isfinite(part[gradient]) & (part["status"] == Outcome.COMPLETED)
+            known = (abs(part[gradient]) < np.inf) & (part["status"] == Outcome.COMPLETED)
             members += int(known.any([d for d in known.dims if d not in status.dims]).sum())
             slopes += int((part[gradient] != 0.0).sum())
         if members > 1 and not slopes:  # one member may be at an extremum
