@@ -335,3 +335,19 @@ class Bracket(NamedTuple):
         xp = jnp if isinstance(crossed, jax.Array) else np
         left = xp.where(crossed, self.right, self.left)
         return Bracket(left, xp.where(crossed, self.f_right, 0.5 * self.f_left), x, value)
+
+
+def by_secants(
+    f: Callable[[Array], Array], right: Array, f_left: Array, f_right: Array, iterations: int
+) -> Float[Array, ""]:
+    """Root of `f` between 0 (where it is `f_left` > 0) and `right` (where it is not positive), by secants; same unit.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.roots import by_secants
+        >>> fall = lambda t: 5.0 - 5.0 * t**2  # m above the ground, after t in s
+        >>> print(by_secants(fall, jnp.array(2.0), jnp.array(5.0), jnp.array(-15.0), 20).round(9))  # s
+        1.0
+    """
+    bracket = Bracket(jnp.zeros_like(right), f_left, right, f_right)
+    return jax.lax.fori_loop(0, iterations, lambda _, b: b.narrowed(b.secant, f(b.secant)), bracket).right

@@ -17,7 +17,7 @@ from jaxgait.model import Model, Scalar, State
 from jaxgait.outcome import Outcome
 from jaxgait.plausible import warn_implausible
 from jaxgait.precision import float64_default
-from jaxgait.states import state_variables
+from jaxgait.states import blank, state_variables
 
 T = TypeVar("T")
 
@@ -488,30 +488,11 @@ def outputs(model: Model, trajectory: Trajectory) -> dict[str, Array]:
 
 
 def _of_samples(function: Callable[..., T], *along: Any) -> T:
-    """The values of a function of one sample for all samples, the leading axis of what it is `along`.
+    """The values of a function at all samples, the leading axis of its arguments.
 
-    One after another, the samples are a loop of a kernel. Side by side, they are so on scalar models only: arrays of
-    small vectors, as of trees of bodies, are XLA's, which compiles them for longer than it runs them. GPUs need them
-    side by side.
+    On a CPU the samples are a loop, which becomes a kernel. Batched, functions of many small vectors (trees of bodies)
+    are left to XLA, which takes longer to compile them than to run them. A GPU needs the batch.
     """
     if jax.default_backend() == "cpu":
         return jax.lax.map(lambda sample: function(*sample), along)
     return jax.vmap(function)(*along)
-
-
-def blank(values: Array, keep: Bool[Array, " times"]) -> Array:
-    """Values along a leading axis, in their own unit, where `keep` is true.
-
-    Elsewhere real numbers are NaN, signed integers -1, and flags False; other types do not change.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait.run import blank
-        >>> print(blank(jnp.array([80.0, 75.0, 60.0]), jnp.array([True, True, False])))
-        [80. 75. nan]
-    """
-    nothing = {jnp.inexact: jnp.nan, jnp.signedinteger: -1, jnp.bool_: False}
-    none = next((x for kind, x in nothing.items() if jnp.issubdtype(values.dtype, kind)), None)
-    if none is None:
-        return values
-    return jnp.where(keep.reshape((-1,) + (1,) * (values.ndim - 1)), values, jnp.asarray(none, values.dtype))

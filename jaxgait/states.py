@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool
 
 from jaxgait.checks import listed, nearest
 from jaxgait.fields import array_of, within_arrays
@@ -96,3 +98,21 @@ def _component(path: tuple[Any, ...]) -> str:
     keys = [str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", "")))) for key in path]
     numbered = path and isinstance(path[0], jax.tree_util.SequenceKey)
     return "_".join((["state"] if numbered or not path else []) + keys)
+
+
+def blank(values: Array, keep: Bool[Array, " times"]) -> Array:
+    """Values along a leading axis, in their own unit, where `keep` is true.
+
+    Elsewhere real numbers are NaN, signed integers -1, and flags False; other types do not change.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.states import blank
+        >>> print(blank(jnp.array([80.0, 75.0, 60.0]), jnp.array([True, True, False])))
+        [80. 75. nan]
+    """
+    nothing = {jnp.inexact: jnp.nan, jnp.signedinteger: -1, jnp.bool_: False}
+    none = next((x for kind, x in nothing.items() if jnp.issubdtype(values.dtype, kind)), None)
+    if none is None:
+        return values
+    return jnp.where(keep.reshape((-1,) + (1,) * (values.ndim - 1)), values, jnp.asarray(none, values.dtype))

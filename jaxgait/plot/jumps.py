@@ -69,7 +69,8 @@ def instants(run: xr.Dataset) -> Float[np.ndarray, " events"]:
         >>> print(instants(xr.Dataset({"event_time": ("event", [0.4, 0.8])}, attrs={"scheme": "EventDriven"})))
         [0.4 0.8]
     """
-    at = run["event_time"].values if run.attrs.get("scheme") == EVENT_DRIVEN else np.zeros(0)
+    known = run.attrs.get("scheme") == EVENT_DRIVEN and "event_time" in run and run["event_time"].dims == ("event",)
+    at = run["event_time"].values if known else np.zeros(0)
     return at[np.isfinite(at)]
 
 

@@ -15,7 +15,7 @@ from jaxgait.kinds import HybridModel, Transition
 from jaxgait.model import Scalar, State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.precision import float64_default
-from jaxgait.roots import Bracket
+from jaxgait.roots import by_secants
 from jaxgait.run import Events, Trajectory
 from jaxgait.scheme import Mode
 from jaxgait.solve.derivatives import first_only, reverse_only
@@ -72,7 +72,7 @@ class _Event(NamedTuple):
     located: Bool[Array, ""]
     """Whether its time is exact."""
     crowded: Bool[Array, ""]
-    """Whether it cannot be told from the event before."""
+    """Whether it is indistinguishable from the event before."""
     armed: Bool[Array, " guards"]
 
 
@@ -190,7 +190,7 @@ class Engine:
         return jax.jvp(self.guards, (t, y), (jnp.ones_like(t), field(t, y)))
 
     def _noise(self, t: Scalar, y: State) -> tuple[Float[Array, " guards"], Float[Array, " guards"]]:
-        """All guard values, and what the rounding of the state makes of them: time cannot tell them from zero there."""
+        """All guard values, and their errors due to the rounding of the state: below these they count as zero."""
         values, along = jax.jvp(lambda y: self.guards(t, y), (y,), (y,))
         return values, jnp.abs(along) * 4.0 * float(jnp.finfo(t.dtype).eps)
 
@@ -356,7 +356,7 @@ class Engine:
             shift = self._next(b, t, y, phase)[1]
             return jnp.clip(dt + jax.lax.stop_gradient(shift), 0.0, b.dt)
 
-        dt = _located(after, b.dt, lowest(b.guards), lowest(b.guards_after), self.scheme.iterations)
+        dt = by_secants(after, b.dt, lowest(b.guards), lowest(b.guards_after), self.scheme.iterations)
         dt = jnp.where(b.found, jax.lax.fori_loop(0, POLISHING_STEPS, nearer, dt), b.dt)
         dt = jnp.where(b.at_once, 0.0, dt)
         t, (y, _) = b.t + dt, self._try(b.t, dt, b.y, phase)
@@ -478,12 +478,6 @@ def _loop(mode: Mode, most: int) -> Callable[..., Any]:
     if mode == "forward":
         return jax.lax.while_loop
     return lambda going, body, start: eqxi.while_loop(going, body, start, max_steps=most, kind="checkpointed")
-
-
-def _located(f: Callable[[Array], Array], right: Array, f_left: Array, f_right: Array, iterations: int) -> Array:
-    """Root of `f` between 0 (where it is `f_left` > 0) and `right` (where it is not positive), by secants."""
-    bracket = Bracket(jnp.zeros_like(right), f_left, right, f_right)
-    return jax.lax.fori_loop(0, iterations, lambda _, b: b.narrowed(b.secant, f(b.secant)), bracket).right
 
 
 def _instant(dt: Array, t: Array) -> Array:
