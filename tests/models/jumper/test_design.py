@@ -8,6 +8,7 @@ from jaxgait import Log, simulate
 from jaxgait.models.jumper import design
 from jaxgait.models.jumper.design import SETTINGS, TIMING, ArmSwinger, highest_jump
 from jaxgait.models.jumper.human import Jumper
+from jaxgait.models.jumper.measures import assess
 from jaxgait.parameters import with_parameters
 
 
@@ -55,3 +56,13 @@ def test_the_limits_are_those_of_the_initial_jumper_whatever_the_bounds(monkeypa
         with pytest.raises(_Stopped):
             highest_jump(Jumper(), {"ankle.delay": bounds})
         assert found[-1] == pytest.approx([float(own.peak_force), spin, -spin], rel=1e-6)
+
+
+def test_the_peak_force_of_a_jump_is_not_that_of_its_landing():
+    time = np.linspace(0.0, 0.8, 801)
+    depth = np.where((time < 0.3) | (time > 0.7), 1e-3, -1e-3)
+    force = np.where(depth > 0.0, np.where(time > 0.7, 9000.0, 1500.0), 0.0)
+    height = 1.0 + 3.0 * (time - 0.3) - 7.5 * np.maximum(time - 0.3, 0.0) ** 2
+    run = {"time": time, "depth": depth, "grf_z": force, "com_z": height, "com_vz": np.gradient(height, time)}
+    jump = assess(run | dict.fromkeys(["com_x", "com_vx", "angular_momentum", "pitch"], 0.0 * time), 50.0, 10.0)
+    assert float(jump.peak_force) == pytest.approx(3.0) and 0.29 < float(jump.take_off) < 0.31
