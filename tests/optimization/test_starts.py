@@ -13,7 +13,7 @@ from jaxgait import Measure, Model, Numerics, Variable, fit, parameter, simulate
 from jaxgait.models import Bungee, CreeperChain
 from jaxgait.optimization import front, optimize, sensitivities
 from jaxgait.optimization.evaluate import BatchedProgram
-from jaxgait.optimization.space import Space
+from jaxgait.optimization.space import COLUMNS, Space
 from jaxgait.parameters import ParameterError
 from jaxgait.plausible import ImplausibleValue
 from tests.optimization.oscillator import Oscillator
@@ -172,5 +172,8 @@ def test_parameters_with_names_of_their_tables_keep_their_values():
         np.testing.assert_allclose(table.rate, 0.7, atol=1e-4)
     compromises = front(Ramp(), minimize="miss", maximize="gain", over=box, points=3, starts=1, progress=False)
     assert compromises.slope.values[[0, -1]] == pytest.approx([0.4, 0.3], abs=1e-3)
+    named = {str(n) for table in (found.history, found.ends, found.basins, compromises) for n in table.variables}
+    others = {n for n in named if "[" not in n and not n.startswith("tried.")} - {*box, "miss", "gain"}
+    assert others <= COLUMNS, "the names that no parameter may have"
     with pytest.raises(ParameterError, match="'basin' cannot be in `over`: tables of a search have this name"):
         optimize(Ramp(), minimize="miss", over={"basin": (0.0, 1.0)}, progress=False)

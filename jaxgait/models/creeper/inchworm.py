@@ -68,7 +68,7 @@ class Inchworm(Model):
     measures: ClassVar[str] = "jaxgait.models.creeper.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.creeper.scene:inchworm"
     variables: ClassVar[Mapping[str, Variable]] = {
-        "x": Variable("m", "position of the rear unit, of its front face"),
+        "x": Variable("m", "position of the rear unit's front face"),
         "v": Variable("m/s", "velocity of the rear unit"),
         "z": Variable("m", "bristle deflections, from the front", ("unit",)),
         "positions": Variable("m", "positions of the units' front faces, from the front", ("unit",)),

@@ -280,7 +280,7 @@ class Creeper(Model):
     measures: ClassVar[str] = "jaxgait.models.creeper.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.creeper.scene:axial"
     variables: ClassVar[Mapping[str, Variable]] = {
-        "x": Variable("m", "position of the rear unit, of its front face"),
+        "x": Variable("m", "position of the rear unit's front face"),
         "v": Variable("m/s", "velocity of the rear unit"),
         "z_front": Variable("m", "bristle deflection of the front pad"),
         "z_rear": Variable("m", "bristle deflection of the rear pad"),
