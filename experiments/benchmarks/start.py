@@ -39,6 +39,28 @@ print(json.dumps([spent, seen]))
 """
 
 
+TREE = """
+import numpy as np
+from jaxgait import simulate
+from jaxgait.mechanics.contact import HuntCrossley
+from jaxgait.mechanics.friction import Bristle
+from jaxgait.mechanics.spatial import Link, hinge, prismatic
+from jaxgait.models.tree import ContactPoint, Spring, TreeModel
+
+rod = {"mass": 5.0, "com": (0.0, 0.0, -0.2), "inertia": np.diag([0.07, 0.07, 0.002])}
+leg = TreeModel(
+    [
+        Link("trunk", None, prismatic((0, 0, 1)), mass=50.0),
+        Link("thigh", "trunk", hinge((0, 1, 0)), **rod),
+        Link("shank", "thigh", hinge((0, 1, 0)), offset=(0.0, 0.0, -0.4), **rod),
+    ],
+    contacts={"foot": ContactPoint("shank", HuntCrossley(5e4, 0.5, 1e4), Bristle(), position=(0.0, 0.0, -0.4))},
+    drives={"hip": Spring("thigh", stiffness=500.0, damping=5.0), "knee": Spring("shank", stiffness=900.0)},
+    start={"trunk": 0.9, "thigh": 0.4, "shank": -0.8},
+)
+simulate(leg, duration=1.0, samples=300, progress=False)
+"""
+
 _COMMAND = [sys.executable, "-m", "jaxgait"]
 PROCESSES = {
     "jaxgait --help": [*_COMMAND, "--help"],
@@ -49,6 +71,8 @@ PROCESSES = {
     "jaxgait run knee, first": [*_COMMAND, "run", "knee"],
     "jaxgait run knee, second": [*_COMMAND, "run", "knee"],
     "jaxgait run knee, third": [*_COMMAND, "run", "knee"],
+    "a tree of three bodies, first": [sys.executable, "-c", TREE],
+    "a tree of three bodies, second": [sys.executable, "-c", TREE],
 }
 """In this order, on one cache."""
 
