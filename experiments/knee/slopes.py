@@ -23,6 +23,7 @@ from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.parameters import with_parameters
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, save, style
+from jaxgait.run import Sampling
 from jaxgait.solve.smooth import Smooth
 
 OVER = {"damper.k": (1.2e4, 2.2e4), "damper.c": (600.0, 1100.0)}
@@ -44,7 +45,7 @@ def table(steepness: float = 1e4) -> dict[str, list[float]]:
     space, goal, options = Space(leg, OVER), Goal.of(leg, "rho"), {"strides": STRIDES, "rtol": RTOL}
     along = np.linspace(0.02, 0.98, POINTS)
     diagonal = lambda u: np.stack([u, u], axis=1)
-    gait = PeriodicGait(leg, space, goal, Smooth.of(leg, rtol=RTOL), None)
+    gait = PeriodicGait(leg, space, goal, Smooth.of(leg, rtol=RTOL), Sampling.of(leg, 1, None, None))
     found = [gait(np.zeros(1, int), diagonal(np.array([u]))) for u in along[::-1]][::-1]
     run = Transient(leg, space, goal, options, {})(np.arange(POINTS), diagonal(along))
     around = diagonal(np.concatenate([along - STEP, along, along + STEP]))

@@ -23,6 +23,7 @@ from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.parameters import with_parameters
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, save, style
+from jaxgait.run import Sampling
 from jaxgait.solve.smooth import Smooth
 
 STEEPNESS = (1e4, 3e4, 1e5, 3e5, 1e6)
@@ -55,7 +56,7 @@ def slope(measure: str, steepness: float) -> float:
     """Derivative of a measure of the periodic gait by k at `AT`, in the unit of `SLOPES`."""
     leg = with_parameters(Prosthesis(), {"ground.steepness": steepness})
     space = Space(leg, OVER)
-    gait = PeriodicGait(leg, space, Goal.of(leg, measure), Smooth.of(leg, rtol=FINE), None)
+    gait = PeriodicGait(leg, space, Goal.of(leg, measure), Smooth.of(leg, rtol=FINE), Sampling.of(leg, 1, None, None))
     low, high = OVER["damper.k"]
     per_box = gait(np.zeros(1, int), space.points(leg, [AT], seed=0)).slopes[0, 0, 0]
     return float(per_box) / (high - low) * SLOPES[measure][1]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import ArrayLike, Float
 
 from jaxgait import checks, xr
 from jaxgait.checks import by_name
@@ -29,7 +29,7 @@ from jaxgait.model import Model, as_model
 from jaxgait.optimization.epigraph import KINKED, RAISED
 from jaxgait.optimization.evaluate import SINCE, with_magnitudes
 from jaxgait.optimization.goals import Goal, Limit, Objective
-from jaxgait.optimization.gradients import Task, evaluator_for
+from jaxgait.optimization.gradients import Task, begun, evaluator_for
 from jaxgait.optimization.methods import FALLBACK, GRADIENT_FREE, LIMITED, METHODS, SearchSettings
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.scenarios import Scenarios
@@ -39,6 +39,7 @@ from jaxgait.optimization.trust import gradient_fault
 from jaxgait.parameters import ParameterError, parameter_info, with_parameters
 from jaxgait.report import labels
 from jaxgait.run import Sampling
+from jaxgait.solve.periodic import SectionMap
 
 Stages = Mapping[str, Sequence[float]]
 """Successive values by dotted parameter name, each in the parameter's unit; equally many of each."""
@@ -66,6 +67,8 @@ def optimize(
     stability: float = 1.0,
     seed: int = 0,
     continue_in: Stages | None = None,
+    return_map: SectionMap | None = None,
+    gait: Float[ArrayLike, "*scenarios components"] | None = None,
     checkpoint: pathlib.Path | str | None = None,
     progress: bool | None = None,
     **run: Any,
@@ -109,6 +112,10 @@ def optimize(
         continue_in: values of further parameters, such as {"ground.steepness": [1e4, 1e5, 1e6]}: the search continues
             from the optimum at each value to the next. The result is that at the last value; `Optimum.stages` contains
             all, and `Optimum.moved` how far the optimum moved.
+        return_map: a `PoincareMap` or `StroboscopicMap` whose fixed point is the gait to be judged, stable or not: runs
+            (of `duration` or `strides`) start in it, and the gradient is that of the gait.
+        gait: first guess of its point, such as `Optimum.gait` of another search; None: the point after some strides
+            from the model's own initial state, which is also tried where the guess leads to no gait.
         checkpoint: a file to which every evaluation is added; the same call resumes from an existing file.
         progress: whether to show a progress bar; None: only on a terminal.
         run: further arguments of `jaxgait.ensemble`: strides, duration, rtol, precision, ...
@@ -146,17 +153,20 @@ def optimize(
     scenarios = Scenarios.of(model, across, robust, weights, sign, {*space.names, *fixed})
     chosen = _method(method, goal, scenarios is not None and scenarios.worst)
     x = space.points(model, starts, seed)
-    task = Task(model, space, goal, run, fixed, scenarios)
-    evaluate = evaluator_for(task, None if chosen in GRADIENT_FREE else gradient, x)
+    task = Task(model, space, goal, run, fixed, scenarios, return_map)
+    evaluate = begun(evaluator_for(task, None if chosen in GRADIENT_FREE else gradient, x), task, gradient, gait)
     goal = goal.sized(evaluate.shapes(x))
     judged = with_magnitudes(goal if scenarios is None else scenarios.goal(goal), evaluate, x)
     if method == gradient == "auto" and (why := gradient_fault(evaluate, x, judged)):
         chosen, name = _method(FALLBACK, goal, scenarios is not None and scenarios.worst), evaluate.name
-        evaluate = evaluator_for(task, None, x)
+        evaluate = begun(evaluator_for(task, None, x), task, gradient, None if return_map is None else gait)
         evaluate.name += f"{SINCE}the gradient {name.partition(SINCE)[0]} is unreliable here: {why}"
     settings = SearchSettings(sign, judged, iterations, tolerance, learning_rate, seed)
     fallback = FALLBACK if method == "auto" else None
-    search = Search(model, space, evaluate, chosen, settings, stability, checkpoint, fallback, {**run, **fixed})
+    guided = {"return_map": return_map, "gait": None if gait is None else np.asarray(gait)}
+    search = Search(
+        model, space, evaluate, chosen, settings, stability, checkpoint, fallback, {**run, **fixed, **guided}
+    )
     found = search.optimum(x, progress)
     return dataclasses.replace(found, initial=parted(model, fixed)[1] | found.initial)
 

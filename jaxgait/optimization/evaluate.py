@@ -173,8 +173,8 @@ class Evaluator(Protocol):
         """The state at the beginning of a remembered gait, in the units of its components; None without a gait."""
         return None
 
-    def begin_with(self, search: int, gait: np.ndarray) -> None:
-        """Takes the result of `gait_of` as the first guess of a search, also in another box."""
+    def begin_with(self, gait: np.ndarray) -> None:
+        """Takes the result of `gait_of` as the first guess of all searches, also in another box."""
 
 
 class Counted(Evaluator):

@@ -20,6 +20,8 @@ from jaxgait.optimization.search_record import SearchRecord
 
 WHERE = ("batch", "cluster", "devices", "workers")
 """Options of runs that do not affect their results."""
+OF_GAITS = ("return_map", "gait")
+"""Options of the search for a gait."""
 
 
 def fingerprint(
@@ -45,15 +47,21 @@ def fingerprint(
     measures = [getattr(m, "name", getattr(m, "__qualname__", "")) for m in s.goal.measures]
     limits = [str(one) for one in s.goal.limits]
     scenarios = s.goal.scenarios.identity() if isinstance(s.goal, RobustGoal) else None
-    wanted = {"measures": measures, "limits": limits, "scenarios": scenarios, "source": _source(record)}
-    run = {name: value(x) for name, x in options.items() if x is not None and name not in WHERE}
-    return {**texts, **numbers, **space, **wanted, "run": run, "starts": x.tolist()}
+    wanted = {"measures": measures, "limits": limits, "scenarios": scenarios, "source": _source(record, options)}
+    given = {name: value(x) for name, x in options.items() if x is not None and name not in WHERE}
+    wanted |= {name: given.pop(name) for name in OF_GAITS if name in given}
+    return {**texts, **numbers, **space, **wanted, "run": given, "starts": x.tolist()}
 
 
-def _source(record: SearchRecord) -> str:
-    """A digest of the code of the model, the measures and the solvers, and of the values that measures enclose."""
+def _source(record: SearchRecord, options: Mapping[str, Any]) -> str:
+    """A digest of the code of the model, the measures and the solvers, and of the values that measures enclose.
+
+    With a return map also of the code of its coordinates.
+    """
     sources = Sources()
     sources.add_module(RUNS_A_MEMBER)
-    for used in (type(record.model), *(getattr(m, "function", m) for m in record.settings.goal.measures)):
+    coordinates = getattr(options.get("return_map"), "coordinates", None) or ()
+    measures = (getattr(m, "function", m) for m in record.settings.goal.measures)
+    for used in (type(record.model), *measures, *coordinates):
         sources.add(used, "code")
     return digest(json.dumps(sources.digests(), sort_keys=True))

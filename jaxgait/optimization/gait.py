@@ -1,10 +1,13 @@
 """Objective and limits of the periodic gait itself, and their exact derivatives by the implicit function theorem.
 
 A gait that repeats every stride is a fixed point ``z = P(theta, z)`` of the stride's map, whose derivative by the
-design is ``dz = (I - P_z)^-1 P_theta dtheta`` (see `jaxgait.solve.periodic`). An observable ``f(theta, z)`` of one
-stride therefore has the derivative ``f_theta + f_z dz``, without differentiating a transient. The gait need not be
-stable: across a subharmonic range the objective of the period-one gait stays smooth, unlike that of walks, which leave
-this gait.
+design is ``dz = (I - P_z)^-1 P_theta dtheta`` (see `jaxgait.solve.periodic`). An observable ``f(theta, z)`` of a run
+that starts in the gait therefore has the derivative ``f_theta + f_z dz``, without differentiating a transient. The gait
+need not be stable: across a subharmonic range the objective of the period-one gait stays smooth, unlike that of walks,
+which leave this gait.
+
+The map is that over one stride of a driven model, and the run is this stride; or any return map, such as that from heel
+strike to heel strike, and the run is as long as the user wishes.
 
 During a search, the last gait moved along its tangent is the next guess: two strides suffice for most steps. With an
 adaptive solver the map is smooth only to the solver's tolerance, so Newton's method stops there, and the last step is
@@ -33,7 +36,7 @@ from jaxgait.ensembles.plan import LANES, default_workers
 from jaxgait.ensembles.spacing import Spacing
 from jaxgait.ensembles.validity import accepted
 from jaxgait.measure import Measure
-from jaxgait.model import Model
+from jaxgait.model import Model, State
 from jaxgait.native import kept, looped
 from jaxgait.optimization.evaluate import Boxed, Evaluated, Extra, extent
 from jaxgait.optimization.goals import Goal
@@ -41,7 +44,9 @@ from jaxgait.optimization.space import Space
 from jaxgait.outcome import Outcome
 from jaxgait.roots import CONVERGED, Root, Rule, many
 from jaxgait.run import Run, Sampling, Trajectory
-from jaxgait.solve.smooth import REDUNDANT_CHECKS, Smooth
+from jaxgait.scheme import Scheme
+from jaxgait.solve.periodic import TOLERANCE, SectionMap
+from jaxgait.solve.smooth import REDUNDANT_CHECKS
 
 TANGENTS_PER_LANE = 3
 """Number of derivatives per lane: the most for which the knee's stride is one kernel."""
@@ -55,12 +60,14 @@ MAX_STRIDES = 10
 
 @dataclass(frozen=True)
 class StrideMap:
-    """One stride and its observables; hashable, so that it compiles once."""
+    """One stride, and the observables of a run in the gait; hashable, so that it compiles once."""
 
-    scheme: Smooth
+    scheme: Scheme
     sampling: Sampling
     goal: Goal
     names: tuple[str, ...]
+    return_map: SectionMap | None = None
+    """The stride; None: the run itself."""
 
     def __call__(
         self, model: Model, theta: Float[Array, " n"], z: Float[Array, " m"], extra: Mapping[str, Array]
@@ -73,19 +80,28 @@ class StrideMap:
             z: the state at the beginning, leaf by leaf.
             extra: values of further parameters by name, in their units.
         """
-        trajectory, observed = self.observed(model, theta, z, extra)
-        end = ravel_pytree(trajectory.y_end)[0]
+        changed, y0 = self._start(model, theta, z, extra)
+        trajectory, observed = self._observed(changed, y0)
+        end = ravel_pytree(trajectory.y_end)[0] if self.return_map is None else self.return_map(changed, z)
         found = jnp.concatenate([end, *(jnp.ravel(observed[name]) for name in self.goal.names)])
         return jnp.where(trajectory.status == Outcome.COMPLETED, found, jnp.nan), trajectory.status
 
     def observed(
         self, model: Model, theta: Float[Array, " n"], z: Float[Array, " m"], extra: Mapping[str, Array]
-    ) -> tuple[Trajectory, dict[str, Array]]:
-        """One stride and what the goal observes of it, in its own units; arguments as of a call."""
-        changed, y0 = member_of(model, {**extra, **dict(zip(self.names, theta, strict=True))})
-        y0 = ravel_pytree(y0)[1](z)
-        trajectory = self.scheme.run(changed, self.sampling, y0, watch=self.goal.watch)
-        return trajectory, self.goal(Run(changed, trajectory, self.sampling))
+    ) -> dict[str, Array]:
+        """What the goal observes, in its own units; arguments as of a call."""
+        return self._observed(*self._start(model, theta, z, extra))[1]
+
+    def _start(
+        self, model: Model, theta: Float[Array, " n"], z: Float[Array, " m"], extra: Mapping[str, Array]
+    ) -> tuple[Model, State]:
+        """The member's model, and the state at the point `z`."""
+        changed, own = member_of(model, {**extra, **dict(zip(self.names, theta, strict=True))})
+        return changed, ravel_pytree(own)[1](z) if self.return_map is None else self.return_map.start(changed, z)
+
+    def _observed(self, model: Model, y0: State) -> tuple[Trajectory, dict[str, Array]]:
+        trajectory = self.scheme.run(model, self.sampling, y0, watch=self.goal.watch)
+        return trajectory, self.goal(Run(model, trajectory, self.sampling))
 
 
 class Linear(NamedTuple):
@@ -179,27 +195,36 @@ class _Known(NamedTuple):
 
 
 class PeriodicGait(Boxed):
-    """Exact derivatives of the period-one gait of a driven model, stable or not; in the units of measures."""
+    """Exact derivatives of the period-one gait, stable or not; in the units of measures."""
 
     name = "through the periodic gait (implicit differentiation)"
 
     def __init__(
-        self, model: Model, space: Space, goal: Goal, scheme: Smooth, samples: int | None, extra: Extra = Extra()
+        self,
+        model: Model,
+        space: Space,
+        goal: Goal,
+        scheme: Scheme,
+        sampling: Sampling,
+        return_map: SectionMap | None = None,
+        extra: Extra = Extra(),
     ):
-        sampling = Sampling.of(model, strides=1, duration=None, samples=samples)
+        """`scheme` and `sampling` are those of the run that is observed, which is the stride itself without a map."""
         goal = goal.checked(spaced(sampling, model, extent(model, space, extra)))
-        self._stride = StrideMap(scheme, sampling, goal, tuple(space.names))
+        self._stride = StrideMap(scheme, sampling, goal, tuple(space.names), return_map)
         self.strides = Strides(model, space, self._stride)
-        self._model, self._space, self._rule = model, space, Rule(NOISE_FACTOR * scheme.rtol)
+        self._model, self._space, self._extra = model, space, extra
+        self._rule = Rule(noise(scheme if return_map is None else return_map.scheme_of(model)))
         self._known: dict[int, _Known] = {}
-        self._extra = extra
-        self._size = sum(x.size for x in jax.tree.leaves(jax.eval_shape(model.initial_state)))
+        self._first: np.ndarray | None = None
+        self._size = point_size(model, return_map)
 
     def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `jaxgait.optimization.evaluate.Evaluator`."""
         known = np.array([int(i) in self._known for i in searches])
         root, step, linear = self._solved(searches, x, self._guesses(searches, x, known))
-        lost = np.flatnonzero(known & (root.status != CONVERGED))
+        guessed = known if self._first is None else np.ones_like(known)
+        lost = np.flatnonzero(guessed & (root.status != CONVERGED))
         if lost.size:  # the step was too long for the tangent: restart from the model's initial state
             again = self._solved(searches[lost], x[lost], self._settled(searches[lost], x[lost]))
             for fields, new in zip((root, (step,), linear), (again[0], (again[1],), again[2]), strict=True):
@@ -217,7 +242,7 @@ class PeriodicGait(Boxed):
             extra = self._extra(np.zeros(1, int))
             model, z = precision.cast(self._model), jnp.asarray(self._starts(x[:1], extra)[0])
             extra = {name: jnp.asarray(values[0]) for name, values in extra.items()}
-            observed = lambda theta, z: self._stride.observed(model, theta, z, extra)[1]
+            observed = lambda theta, z: self._stride.observed(model, theta, z, extra)
             found = jax.eval_shape(observed, jnp.asarray(self._space.physical(x[0])), z)
         return {name: one.shape for name, one in found.items()}
 
@@ -240,10 +265,9 @@ class PeriodicGait(Boxed):
         """See `Evaluator`; of shape (components,)."""
         return None if memory is None else _Known(*map(np.array, memory)).z
 
-    def begin_with(self, search: int, gait: np.ndarray) -> None:
-        """See `Evaluator`."""
-        n = len(self._space.names)
-        self._known[search] = _Known(np.zeros(n), np.asarray(gait), np.zeros((len(gait), n)))
+    def begin_with(self, gait: np.ndarray) -> None:
+        """See `Evaluator`; or a gait for each scenario (search i in scenario s has the number i * size + s)."""
+        self._first = np.atleast_2d(gait)
 
     def _solved(self, searches: np.ndarray, x: np.ndarray, guess: np.ndarray) -> tuple[Root, np.ndarray, Linear]:
         """Gaits by Newton's method, the last steps to them, and the strides before these steps."""
@@ -281,17 +305,19 @@ class PeriodicGait(Boxed):
         )
 
     def _guesses(self, searches: np.ndarray, x: np.ndarray, known: np.ndarray) -> np.ndarray:
-        """The last gait of each search moved along its tangent, or the state after some strides."""
+        """The last gait of each search moved along its tangent; else the given one, or the point after some strides."""
         guess = np.zeros((len(x), self._size))
         for lane in np.flatnonzero(known):
             last = self._known[int(searches[lane])]
             guess[lane] = last.z + last.rate @ (x[lane] - last.x)
         if not known.all():
-            guess[~known] = self._settled(searches[~known], x[~known])
+            new = searches[~known]
+            given = None if self._first is None else self._first[new % len(self._first)]
+            guess[~known] = self._settled(new, x[~known]) if given is None else given
         return guess
 
     def _settled(self, searches: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """The state of each member after some strides (the last one that completed)."""
+        """The point of each member after some strides (the last one that completed)."""
         extra = self._extra(searches)
         z = self._starts(x, extra)
         for _ in range(FIRST_STRIDES):
@@ -300,8 +326,30 @@ class PeriodicGait(Boxed):
         return z
 
     def _starts(self, x: np.ndarray, extra: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The models' own initial states, leaf by leaf."""
-        start = lambda values: ravel_pytree(member_of(self._model, values)[1])[0]
+        """The points where runs from the models' own initial states begin."""
         with precision.use("float64"):
             values = jax.tree.map(jnp.asarray, {**extra, **self._space.columns(x)})
-            return np.asarray(jax.jit(jax.vmap(start))(values))
+            return np.asarray(_first_points(self._stride.return_map, precision.cast(self._model), values))
+
+
+def noise(scheme: Any) -> float:
+    """Residual at which a gait counts as found, in the units of its point: what a scheme's tolerances resolve."""
+    rtol = getattr(scheme, "rtol", None)
+    return TOLERANCE["float64"] if rtol is None else NOISE_FACTOR * rtol
+
+
+def point_size(model: Model, return_map: SectionMap | None) -> int:
+    """Number of components of a point: of the state, or of the section of a return map."""
+    if return_map is None:
+        return sum(x.size for x in jax.tree.leaves(jax.eval_shape(model.initial_state)))
+    with precision.use("float64"):
+        return jax.eval_shape(return_map.first_point, precision.cast(model)).size
+
+
+@kept
+def _first_points(return_map: SectionMap | None, model: Model, values: dict[str, Array]) -> Float[Array, "b m"]:
+    def first(own: dict[str, Array]) -> Float[Array, " m"]:
+        changed, y0 = member_of(model, own)
+        return ravel_pytree(y0)[0] if return_map is None else return_map.first_point(changed)
+
+    return jax.vmap(first)(values)

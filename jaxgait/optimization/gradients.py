@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from jaxgait import checks
+from jaxgait import checks, precision
+from jaxgait.checks import as_array
 from jaxgait.ensembles.members import INITIAL, Members
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import DIFFERENCE_STEP, SINCE, Differences, Evaluated, Extra, Runs, Transient
-from jaxgait.optimization.gait import PeriodicGait
+from jaxgait.optimization.gait import PeriodicGait, point_size
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space, parted
-from jaxgait.run import NotRecorded
+from jaxgait.run import NotRecorded, Sampling
+from jaxgait.solve.periodic import SectionMap
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth
 from jaxgait.states import state_variables
@@ -86,6 +89,29 @@ class Task(NamedTuple):
     fixed: Mapping[str, Any] = MappingProxyType({})
     """Values that all runs share, by name, in their units."""
     scenarios: Several | None = None
+    return_map: SectionMap | None = None
+    """The map whose fixed point is the gait that runs begin in; None: see `evaluator_for`."""
+
+    @property
+    def extra(self) -> Extra:
+        """The values of the conditions, in their units."""
+        return Extra() if self.scenarios is None else self.scenarios.extra
+
+    @property
+    def runs(self) -> tuple[Any, ...]:
+        """The arguments of an evaluator of whole runs; values in their units."""
+        return self.model, self.space, self.goal, self.run, self.fixed, self.extra
+
+    @property
+    def started(self) -> list[str]:
+        """Names of the components of the initial state that are given, searched for, or varied between conditions."""
+        varied = [] if self.scenarios is None else [name for name in self.scenarios.members.values]
+        searched = parted(self.model, dict.fromkeys(self.space.names))[1]
+        return [*self.fixed, *(name for name in varied if name.startswith(INITIAL)), *searched]
+
+    def combined(self, runs: Runs) -> Runs:
+        """All conditions together, from their single runs; values in the units of measures."""
+        return runs if self.scenarios is None else self.scenarios.combined(runs)
 
 
 def evaluator_for(
@@ -95,38 +121,91 @@ def evaluator_for(
 
     All starts share it, because objectives of gaits and of runs are not comparable: if a gait is found from at least
     one start (in all scenarios), starts without a gait fail. `step` is that of central differences, as a fraction of
-    the box (no dimension); with `wanted` None it gives values without derivatives.
+    the box (no dimension); with `wanted` None it gives values without derivatives. With a return map, it is that of its
+    gait.
 
     Raises:
-        ValueError: for an unknown gradient, and for "gait" if no periodic gait is possible.
+        ValueError: for an unknown gradient, and for "gait" or a return map if no periodic gait is possible.
+        TypeError: for a return map whose points are no starts of runs.
     """
-    model, space, goal, run, fixed, scenarios = task._replace(goal=task.goal.observed())
-    extra = Extra() if scenarios is None else scenarios.extra
-    runs = (model, space, goal, run, fixed, extra)
-    combined = lambda one: one if scenarios is None else scenarios.combined(one)
+    task = task._replace(goal=task.goal.observed())
+    if wanted is not None:
+        checks.one_of("gradient", wanted, _WAYS)
+    if task.return_map is not None:
+        return task.combined(_in_gait(task, wanted))
     if wanted is None:
-        return combined(Values(Differences(model, space, replace(goal, counts=True), *runs[3:])))
-    checks.one_of("gradient", wanted, _WAYS)
+        return task.combined(Values(Differences(*task._replace(goal=replace(task.goal, counts=True)).runs)))
     if wanted == "differences":
-        return combined(Differences(*runs, step=step))
-    through = Transient(*runs)
-    varied = [] if scenarios is None else [name for name in scenarios.members.values if name.startswith(INITIAL)]
-    varied += parted(model, dict.fromkeys(space.names))[1]
-    hindered = wanted != "run" and _hindered(model, goal, run, [*fixed, *varied], by_name=wanted == "gait")
+        return task.combined(Differences(*task.runs, step=step))
+    through = Transient(*task.runs)
+    if wanted == "run":
+        return task.combined(through)
+    hindered = _hindered(task, by_name=wanted == "gait")
     if wanted == "gait" and hindered:
         raise ValueError(f"gradient='gait' is impossible: {hindered}; use gradient='run'")
-    if hindered:
-        through.name += f"{SINCE}{hindered}"
-    if wanted == "run" or hindered:
-        return combined(through)
-    gait = combined(PeriodicGait(model, space, goal, _scheme(model, run), run.get("samples"), extra))
-    try:
-        if wanted == "gait" or (found := gait(np.arange(len(starts)), starts)).valid.any():  # not solved for again
+    if not hindered:
+        gait = task.combined(_of_stride(task))
+        hindered = "" if wanted == "gait" else _missed(gait, starts, task.scenarios)
+        if not hindered:
             return gait
-    except NotRecorded:  # a measure reads events, which are those of whole runs
-        return combined(through)
-    through.name += f"{SINCE}{_gaits_missing(found.values, scenarios)}"
-    return combined(through)
+    through.name += f"{SINCE}{hindered}"
+    return task.combined(through)
+
+
+def _of_stride(task: Task) -> PeriodicGait:
+    stride = Sampling.of(task.model, strides=1, duration=None, samples=task.run.get("samples"))
+    return PeriodicGait(task.model, task.space, task.goal, _scheme(task), stride, extra=task.extra)
+
+
+def _in_gait(task: Task, wanted: str | None) -> PeriodicGait:
+    """The evaluator of runs that begin in the gait of a return map; `wanted` as of `evaluator_for`."""
+    model, run, return_map = task.model, task.run, task.return_map
+    if not isinstance(return_map, SectionMap):
+        what = "return_map must be a PoincareMap or a StroboscopicMap, whose points are starts of runs"
+        raise TypeError(f"{what}, got {checks.shown(return_map)}")
+    if wanted not in (None, "auto", "gait"):
+        raise ValueError(f"with return_map, the gradient is that of its gait: leave out gradient={wanted!r}")
+    if why := _gaitless(task):
+        raise ValueError(f"no gait of a return_map can be searched for: {why}")
+    with precision.use("float64"):
+        return_map.start(model, jnp.zeros(point_size(model, return_map)))  # which checks the phase of the section
+    sampling = Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))
+    return PeriodicGait(model, task.space, task.goal, _scheme(task), sampling, return_map, task.extra)
+
+
+def begun(evaluate: Runs, task: Task, gradient: str, gait: Any) -> Runs:
+    """The evaluator, whose searches take a given gait as their first guess.
+
+    Args:
+        evaluate: made for the task.
+        task: what the search evaluates.
+        gradient: as requested.
+        gait: in the units of its components, (components,), or one for each scenario; None: none is given.
+
+    Raises:
+        ValueError: for a gait without a search for one, of another shape, and for anything but finite numbers.
+    """
+    if gait is None:
+        return evaluate
+    if gradient != "gait" and task.return_map is None:
+        raise ValueError(f"a gait is the first guess for gradient='gait' or a return_map, got gradient={gradient!r}")
+    size = point_size(task.model, task.return_map)
+    wanted = (size,) if task.scenarios is None else (len(task.scenarios.names), size)
+    found = as_array(gait)
+    if found.shape != wanted or found.dtype.kind not in "fiu" or not np.isfinite(found).all():
+        what = f"gait must be finite numbers of the shape {wanted}, such as `Optimum.gait` of the same scenarios"
+        raise ValueError(f"{what}, got {checks.shown(gait)}")
+    evaluate.begin_with(found.astype(float))
+    return evaluate
+
+
+def _missed(gait: Runs, starts: Float[np.ndarray, "starts n"], scenarios: Several | None) -> str:
+    """Why gaits cannot replace runs, in words; empty if one is found from at least one start in all scenarios."""
+    try:
+        found = gait(np.arange(len(starts)), starts)
+    except NotRecorded:
+        return "measures read events, which are those of whole runs"
+    return "" if found.valid.any() else _gaits_missing(found.values, scenarios)  # a search does not solve for it again
 
 
 def _gaits_missing(values: Float[np.ndarray, "starts values"], scenarios: Several | None) -> str:
@@ -141,28 +220,35 @@ def _gaits_missing(values: Float[np.ndarray, "starts values"], scenarios: Severa
     return f"no start has a periodic gait in every scenario ({least})"
 
 
-def _hindered(model: Model, goal: Goal, run: Mapping[str, Any], fixed: Sequence[str], by_name: bool) -> str:
-    """Why no periodic gait can be differentiated; empty if one can."""
-    unknown = sorted(name for name, value in run.items() if value is not None and name not in _TAKEN)
-    kind = type(model).__name__
+def _hindered(task: Task, by_name: bool) -> str:
+    """Why no periodic gait of a stride can be differentiated; empty if one can."""
+    kind, strides = type(task.model).__name__, task.goal.strides
     reasons = {
-        f"{kind} is not driven with a period": model.period is None,
-        "components of the initial state are given or searched for, but a gait does not depend on them": bool(fixed),
-        "duration is given, but a gait lasts one stride": run.get("duration") is not None,
-        "it is unknown whether functions of a run need more than one stride": not by_name and goal.strides is None,
-        f"the measures need {goal.strides} strides, but a gait has one": (goal.strides or 0) > 1,
-        f"{', '.join(unknown)} is given, which a search for gaits does not take": bool(unknown),
-        "precision must be float64": run.get("precision", "float64") != "float64",
+        f"{kind} is not driven with a period": task.model.period is None,
+        "duration is given, but a gait lasts one stride": task.run.get("duration") is not None,
+        "it is unknown whether functions of a run need more than one stride": not by_name and strides is None,
+        f"the measures need {strides} strides, but a gait has one": (strides or 0) > 1,
     }
-    found = [reason for reason, holds in reasons.items() if holds]
+    found = next((reason for reason, holds in reasons.items() if holds), "") or _gaitless(task)
     if found:
-        return found[0]
-    if not isinstance(_scheme(model, run), Smooth):
+        return found
+    if not isinstance(_scheme(task), Smooth):
         return f"{kind} does not move smoothly"
-    state = state_variables(jax.eval_shape(model.initial_state))
+    state = state_variables(jax.eval_shape(task.model.initial_state))
     return f"the state of {kind} has arrays" if any(leaf.ndim for leaf in state.values()) else ""
 
 
-def _scheme(model: Model, run: Mapping[str, Any]) -> Any:
-    options: dict[str, Any] = {name: run.get(name) for name in _OF_SMOOTH}
-    return scheme_for(model, run.get("scheme"), precision="float64", **options).in_mode("forward")
+def _gaitless(task: Task) -> str:
+    """What of a task no search for gaits takes; empty if there is nothing."""
+    unknown = sorted(name for name, value in task.run.items() if value is not None and name not in _TAKEN)
+    reasons = {
+        "components of the initial state are given or searched for, but a gait does not depend on them": task.started,
+        f"{', '.join(unknown)} is given, which a search for gaits does not take": unknown,
+        "precision must be float64": task.run.get("precision", "float64") != "float64",
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _scheme(task: Task) -> Any:
+    options: dict[str, Any] = {name: task.run.get(name) for name in _OF_SMOOTH}
+    return scheme_for(task.model, task.run.get("scheme"), precision="float64", **options).in_mode("forward")

@@ -10,12 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import jax
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import ArrayLike, Bool, Float
 
 from jaxgait import xr
-from jaxgait.checks import as_array, by_name, shown
+from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import Members, as_members
 from jaxgait.fields import array_of, value_named
@@ -23,7 +22,7 @@ from jaxgait.model import Model, as_model
 from jaxgait.optimization.design import as_limits, one_objective
 from jaxgait.optimization.evaluate import Evaluated, Runs
 from jaxgait.optimization.goals import Goal, Limit, Objective, name_of
-from jaxgait.optimization.gradients import Task, evaluator_for
+from jaxgait.optimization.gradients import Task, begun, evaluator_for
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space, given_start, parted, variable
 from jaxgait.optimization.statuses import sentence
@@ -31,6 +30,7 @@ from jaxgait.optimization.trust import MAX_DEVIATION
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import ParameterError, ParameterInfo, is_real, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
+from jaxgait.solve.periodic import SectionMap
 
 RELATIVE_CHANGE = 0.01
 """Relative change of each parameter; the box extends as far to either side."""
@@ -55,7 +55,8 @@ def sensitivities(
     weights: Sequence[float] | Float[np.ndarray, " scenarios"] | None = None,
     gradient: str = "auto",
     initial: Mapping[str, Any] | None = None,
-    gait: Float[np.ndarray, "*scenarios components"] | None = None,
+    return_map: SectionMap | None = None,
+    gait: Float[ArrayLike, "*scenarios components"] | None = None,
     **run: Any,
 ) -> xr.Dataset:
     """How objective and limited measures of a design change when a parameter rises by 1 %, from exact slopes.
@@ -72,8 +73,9 @@ def sensitivities(
         weights: weights of their mean.
         gradient: as for `jaxgait.optimize`; "differences" are central differences over 0.1 % of each parameter.
         initial: components of the initial state that differ from the model's own, by name.
+        return_map: as for `jaxgait.optimize`.
         gait: first guess of the state at the beginning of the periodic gait, such as `Optimum.gait`: runs from the
-            model's own initial state may not reach it. Only with gradient="gait".
+            model's own initial state may not reach it. Only with gradient="gait" or a return map.
         run: further arguments of `jaxgait.ensemble`: strides, duration, rtol, ...
 
     Returns:
@@ -112,12 +114,8 @@ def sensitivities(
     scenarios = Scenarios.of(model, across, robust, weights, sign, {*names, *fixed})
     space = _near(model, names, given)
     x = np.full((1, len(names)), 0.5)
-    task = Task(model, space, goal, run, fixed, scenarios)
-    if gait is not None and gradient != "gait":
-        raise ValueError(f"a gait is the first guess for gradient='gait', got gradient={gradient!r}")
-    evaluate = evaluator_for(task, gradient, x, step=STEP_OF_DIFFERENCES)
-    if gait is not None:
-        evaluate.begin_with(0, _checked_gait(model, gait, None if scenarios is None else scenarios.size))
+    task = Task(model, space, goal, run, fixed, scenarios, return_map)
+    evaluate = begun(evaluator_for(task, gradient, x, step=STEP_OF_DIFFERENCES), task, gradient, gait)
     goal = goal.sized(evaluate.shapes(x)).flat()
     found = evaluate(np.zeros(1, int), x)
     if not _ended(found)[0]:
@@ -130,21 +128,6 @@ def sensitivities(
     data = _dataset(space, (labels, units), values, change, difference).isel(parameter=order)
     attrs = {"model": type(model).__name__, "gradient": evaluate.name + _stability(found), "left_out": left_out}
     return data.assign_attrs(attrs | {"lost": ", ".join(lost), "disagree": ", ".join(_disagreeing(data))})
-
-
-def _checked_gait(model: Model, gait: Any, scenarios: int | None) -> np.ndarray:
-    """The first guess of a gait, (components,), or of one for each scenario.
-
-    Raises:
-        ValueError: for another shape, and for anything but finite numbers.
-    """
-    size = sum(x.size for x in jax.tree.leaves(jax.eval_shape(model.initial_state)))
-    wanted = (size,) if scenarios is None else (scenarios, size)
-    found = as_array(gait)
-    if found.shape != wanted or found.dtype.kind not in "fiu" or not np.isfinite(found).all():
-        what = f"gait must be finite numbers of the shape {wanted}, such as `Optimum.gait` of the same scenarios"
-        raise ValueError(f"{what}, got {shown(gait)}")
-    return found.astype(float)
 
 
 def differentiable(

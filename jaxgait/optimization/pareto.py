@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import ArrayLike, Bool, Float
 
 from jaxgait import checks, xr
 from jaxgait.checks import by_name
@@ -30,7 +30,7 @@ from jaxgait.optimization.design import as_limits, check_search
 from jaxgait.optimization.evaluate import Evaluated, Runs, with_magnitudes
 from jaxgait.optimization.failures import POPULATION, no_result
 from jaxgait.optimization.goals import MAX_VIOLATION, Goal, Limit, Objective, name_of
-from jaxgait.optimization.gradients import Task, evaluator_for
+from jaxgait.optimization.gradients import Task, begun, evaluator_for
 from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.nsga import evolve
 from jaxgait.optimization.space import Box, Space, Starts, search_space
@@ -39,6 +39,7 @@ from jaxgait.optimization.tradeoff import Recorder, rate, trace_front
 from jaxgait.outcome import INVALID
 from jaxgait.report import labels
 from jaxgait.run import Sampling
+from jaxgait.solve.periodic import SectionMap
 from jaxgait.units import ratio
 
 FRONT_METHODS = ("gradient", "NSGA-II")
@@ -59,6 +60,8 @@ def front(
     method: str = "gradient",
     gradient: str = "auto",
     initial: Mapping[str, Any] | None = None,
+    return_map: SectionMap | None = None,
+    gait: Float[ArrayLike, " components"] | None = None,
     points: int = 11,
     starts: Starts = 4,
     iterations: int = 30,
@@ -81,13 +84,15 @@ def front(
         method: "gradient" (two objectives) or "NSGA-II" (two or more).
         gradient: for the method "gradient", as for `jaxgait.optimize`.
         initial: components of the initial state that differ from the model's own, by name.
+        return_map: as for `jaxgait.optimize`.
+        gait: first guess of its point, as for `jaxgait.optimize`.
         points: for the method "gradient": number of points along the front, including both ends.
         starts: for the method "gradient": number of starts, or the starts, from which the ends of the front are
             searched. Pieces of a front behind failing runs need starts near them, such as designs found by NSGA-II.
         iterations: for the method "gradient": largest number of steps for each point.
         tolerance: for the method "gradient": relative change of an objective at which a search stops.
         stability: for the method "gradient": modulus of the largest Floquet multiplier at which a gait counts as
-            failed. NSGA-II evaluates entire runs, whose multipliers are unknown, and takes no value but 1.
+            failed. NSGA-II without a return map evaluates runs with unknown multipliers, and takes no value but 1.
         population: for NSGA-II: number of members of a generation, which run as one ensemble.
         generations: for NSGA-II: number of generations.
         seed: seed of the Sobol points, and of NSGA-II.
@@ -124,26 +129,26 @@ def front(
     check_search(iterations, 0.1, tolerance, stability, seed)
     check_run("front", run)
     Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))
-    task = Task(model, space, goal, run, space.fixed(model, initial))
+    task = Task(model, space, goal, run, space.fixed(model, initial), return_map=return_map)
     if method == "gradient":
         if len(signs) > 2:
             raise ValueError(f"the method 'gradient' takes two objectives, got {len(signs)}: use method='NSGA-II'")
         checks.count("points", points, least=2)
         x = space.points(model, starts, seed)
-        evaluate = evaluator_for(task, gradient, x)
+        evaluate = begun(evaluator_for(task, gradient, x), task, gradient, gait)
         goal, record = _judged(goal, evaluate, x, len(signs)), Recorder(evaluate, stability, progress)
         settings = SearchSettings(-1.0, goal, iterations, tolerance, 0.1, seed)
         with record:
             chosen = trace_front(model, space, record, signs, settings, x, points)
     else:
-        if stability != 1.0:
+        if stability != 1.0 and return_map is None:
             raise ValueError(
                 f"NSGA-II evaluates entire runs and knows no multipliers: leave out stability={stability:g}"
             )
         checks.count("population", population, least=4)
         checks.count("generations", generations)
         x = np.full((1, len(over)), 0.5)
-        evaluate = evaluator_for(task, None, x)
+        evaluate = begun(evaluator_for(task, None, x), task, gradient, gait)
         goal, record = _judged(goal, evaluate, x, len(signs)), Recorder(evaluate, stability, progress)
         with record:
             evolve(record, space, goal, signs, population, generations, seed)

@@ -230,10 +230,9 @@ class Robust(Runs):
         found = [self._runs.gait_of(one) for one in memory or ()]
         return np.stack([z for z in found if z is not None]) if found and all(z is not None for z in found) else None
 
-    def begin_with(self, search: int, gait: np.ndarray) -> None:
+    def begin_with(self, gait: np.ndarray) -> None:
         """See `jaxgait.optimization.evaluate.Evaluator`; a gait for each scenario."""
-        for s, one in enumerate(gait):
-            self._runs.begin_with(search * self._scenarios.size + s, one)
+        self._runs.begin_with(gait)
 
 
 def _rows(single: np.ndarray, whole: np.ndarray) -> np.ndarray:

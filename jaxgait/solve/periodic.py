@@ -33,7 +33,15 @@ from jaxgait.outcome import Outcome, warn_of_search
 from jaxgait.precision import Precision, cast, float64_default, in_force
 from jaxgait.roots import CONVERGED, Root, root
 from jaxgait.solve.checks import check_model
-from jaxgait.solve.return_maps import Coordinates, PoincareMap, Point, ReturnMap, SectionedModel, StroboscopicMap
+from jaxgait.solve.return_maps import (
+    Coordinates,
+    PoincareMap,
+    Point,
+    ReturnMap,
+    SectionedModel,
+    SectionMap,
+    StroboscopicMap,
+)
 
 __all__ = [
     "CONVERGED",
@@ -45,6 +53,7 @@ __all__ = [
     "PoincareMap",
     "Point",
     "ReturnMap",
+    "SectionMap",
     "SectionedModel",
     "StroboscopicMap",
     "checked_search",

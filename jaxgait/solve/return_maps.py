@@ -35,6 +35,27 @@ ReturnMap: TypeAlias = Callable[[Any, Point], Point]
 
 
 @runtime_checkable
+class SectionMap(Protocol):
+    """A return map whose points are starts of runs: `PoincareMap` and `StroboscopicMap`."""
+
+    def __call__(self, model: Any, z: Point) -> Point:
+        """The next point; NaN if the motion does not return."""
+        ...
+
+    def start(self, model: Any, z: Float[ArrayLike, " n"]) -> State:
+        """The state (in its units) at a point, as `initial_state` of a run."""
+        ...
+
+    def first_point(self, model: Any) -> Point:
+        """A point from which to look for a gait, from the model's own initial state."""
+        ...
+
+    def scheme_of(self, model: Any) -> Scheme:
+        """The scheme in use."""
+        ...
+
+
+@runtime_checkable
 class SectionedModel(HybridModel, Protocol):
     """A hybrid mechanism with a Poincare section of its own just after an event.
 
@@ -128,22 +149,41 @@ class PoincareMap:
 
     def timed(self, model: HybridModel, z: Point) -> tuple[Point, Float[Array, ""]]:
         """The next point and the time in s until then."""
-        to_state, to_point = self._coordinates(model)
-        counted, phase = self._section(model)
+        _, phase = self._section(model)
         checks.count("events", self.events)
+        return self._arrival(model, self._coordinates(model).state(model, z), phase, self.events)
+
+    def first_point(self, model: HybridModel) -> Point:
+        """Where a run from the model's own initial state first meets the section; NaN if it does not.
+
+        A first guess of a gait, if the motion settles; like every point, in the units of its coordinates.
+
+        Examples:
+            >>> from jaxgait import RollingWalker
+            >>> from jaxgait.solve.periodic import PoincareMap
+            >>> print(PoincareMap().first_point(RollingWalker()).shape)  # stance angle and rate, swing rate
+            (3,)
+        """
+        return self._arrival(model, start_state(model, None), 0, 1)[0]
+
+    def scheme_of(self, model: HybridModel) -> EventDriven:
+        """The scheme in use: the given one, or that which suits the model.
+
+        Examples:
+            >>> from jaxgait import RollingWalker
+            >>> from jaxgait.solve.periodic import PoincareMap
+            >>> PoincareMap(max_events=20).scheme_of(RollingWalker()).max_events
+            20
+        """
         scheme = EventDriven.of(model) if self.scheme is None else self.scheme
-        if self.max_events is not None:
-            scheme = replace(scheme, max_events=self.max_events)
-        run = hybrid(
-            model,
-            events=self.events,
-            t_end=self.max_time,
-            y0=to_state(model, z),
-            phase=phase,
-            scheme=scheme,
-            counted=counted,
-        )
-        y, t, came = jax.tree.map(lambda leaf: leaf[-1], run.after), run.ts[-1], run.count == self.events
+        return scheme if self.max_events is None else replace(scheme, max_events=self.max_events)
+
+    def _arrival(self, model: HybridModel, y0: State, phase: int, events: int) -> tuple[Point, Float[Array, ""]]:
+        """The point after some events, and the time in s until then."""
+        to_point, (counted, _) = self._coordinates(model).point, self._section(model)
+        scheme, t_end = self.scheme_of(model), self.max_time
+        run = hybrid(model, events=events, t_end=t_end, y0=y0, phase=phase, scheme=scheme, counted=counted)
+        y, t, came = jax.tree.map(lambda leaf: leaf[-1], run.after), run.ts[-1], run.count == events
         return only_if(came, to_point(model, y)), only_if(came, t)
 
     def start(self, model: HybridModel, z: Float[ArrayLike, " n"]) -> State:
@@ -245,7 +285,7 @@ class StroboscopicMap:
         if model.period is None:
             raise ValueError(f"{type(model).__name__} is not driven with a period: use PoincareMap")
         check_period(model)
-        scheme = scheme_for(model, self.scheme)
+        scheme = self.scheme_of(model)
         t_end = self.periods * jnp.asarray(model.period, z.dtype)
         _, unravel = ravel_pytree(start_state(model, None))
         if isinstance(scheme, EventDriven):
@@ -263,6 +303,28 @@ class StroboscopicMap:
                 f"integrated by {type(scheme).__name__}"
             )
         return only_if(came, ravel_pytree(run.y_end)[0])
+
+    def first_point(self, model: Model) -> Point:
+        """The model's own initial state as a point, a first guess of a gait; in the units of its components.
+
+        Examples:
+            >>> from jaxgait import Prosthesis
+            >>> from jaxgait.solve.periodic import StroboscopicMap
+            >>> print(StroboscopicMap().first_point(Prosthesis()).shape)
+            (4,)
+        """
+        return ravel_pytree(start_state(model, None))[0]
+
+    def scheme_of(self, model: Model) -> Scheme:
+        """The scheme in use: the given one with the options that suit the model, or the model's default.
+
+        Examples:
+            >>> from jaxgait import Prosthesis
+            >>> from jaxgait.solve.periodic import StroboscopicMap
+            >>> type(StroboscopicMap().scheme_of(Prosthesis())).__name__
+            'Smooth'
+        """
+        return scheme_for(model, self.scheme)
 
     def start(self, model: Model, z: Float[ArrayLike, " n"]) -> State:
         """The state at a point, as `initial_state` of a run, such as that of a gait; see `PoincareMap.start`.

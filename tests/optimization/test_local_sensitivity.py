@@ -52,7 +52,7 @@ def test_a_gait_that_runs_do_not_reach_is_found_from_the_guess():
             sensitivities(Lost(), **request, gait=wrong)
     with pytest.raises(ValueError, match=r"of the shape \(2, 2\)"):
         sensitivities(Lost(), **request | {"by": ["c"]}, across={"k": [1.4, 1.5]}, gait=np.zeros((3, 2)))
-    with pytest.raises(ValueError, match="a gait is the first guess for gradient='gait', got gradient='run'"):
+    with pytest.raises(ValueError, match="first guess for gradient='gait' or a return_map, got gradient='run'"):
         sensitivities(Lost(), **request | {"gradient": "run"}, gait=np.zeros(2))
 
 
