@@ -10,12 +10,12 @@ are shortened). Two drivers apply it:
 `bisected` is optimistix's bisection. `Bracket` implements safeguarded secants (Illinois): 8 of them locate a root as
 precisely as 50 halvings.
 
-Derivatives are those of the implicit function: one Newton step with a frozen Jacobian at the root,
+Derivatives are those of the implicit function, of any order (see `_implicit`):
 
-    x - J^-1 f(x, args),
+    dx = -J(x, args)^-1 f_args(x, args) dargs.
 
-changes the root only by rounding, and differentiates to the root's derivative. (optimistix's `ImplicitAdjoint` raises
-an error for an entire batch if the Jacobian of one member is singular.)
+The first ones use the Jacobian of the search; that of the Jacobian is computed only for second ones. (optimistix's
+`ImplicitAdjoint` raises an error for an entire batch if the Jacobian of one member is singular.)
 
 Failures do not raise errors: see `Root.status`.
 """
@@ -205,7 +205,9 @@ def root(
     max_steps: int = 30,
     shorten: bool = True,
 ) -> Root:
-    """Solves ``function(x, args) = 0``; jittable, batchable by `jax.vmap`, differentiable in `args` in both modes.
+    """Solves ``function(x, args) = 0``; jittable, batchable by `jax.vmap`, differentiable in `args`.
+
+    Derivatives are exact in both modes, second ones too, if the function has them.
 
     Args:
         function: of (x, args); values to differentiate by must come in `args`, not by closure.
@@ -228,9 +230,45 @@ def root(
     )
     at, steps = jax.lax.stop_gradient((solution.state, solution.stats["num_steps"]))
     found = _finished(at, steps, rule)
-    here = jnp.where(found.status == CONVERGED, at.x, x0)
-    x = here - jnp.linalg.solve(at.jacobian, function(here, args))
+    here = jnp.where(found.status == CONVERGED, at.x, jax.lax.stop_gradient(x0))
+    x = _implicit(here, at.jacobian, args, function=function) + at.step
     return found._replace(x=only_if(found.status == CONVERGED, x))
+
+
+@eqx.filter_custom_jvp
+def _implicit(x: Points, jacobian: Matrices, args: Any, *, function: Function) -> Points:
+    """The constant `x`, with the derivatives of the root of `function` there by `args`, of any order.
+
+    Args:
+        x: the root; no derivatives by it are taken.
+        jacobian: Jacobian of the function there, likewise.
+        args: second argument of the function.
+        function: of (x, args).
+    """
+    del jacobian, args, function
+    return x
+
+
+@_implicit.def_jvp
+def _(primals: Any, tangents: Any, *, function: Function) -> tuple[Points, Points]:
+    x, matrix, args = primals
+    x = _implicit(x, matrix, args, function=function)
+    _, value = eqx.filter_jvp(lambda args: function(x, args), (args,), (tangents[2],))
+    return x, -jnp.linalg.solve(_jacobian(matrix, x, args, function=function), value)
+
+
+@eqx.filter_custom_jvp
+def _jacobian(matrix: Matrices, x: Points, args: Any, *, function: Function) -> Matrices:
+    """The constant `matrix`, with the derivatives of the Jacobian of `function` at (x, args)."""
+    del x, args, function
+    return matrix
+
+
+@_jacobian.def_jvp
+def _(primals: Any, tangents: Any, *, function: Function) -> tuple[Matrices, Matrices]:
+    matrix, x, args = primals
+    _, slope = eqx.filter_jvp(jax.jacfwd(function), (x, args), tangents[1:])
+    return _jacobian(matrix, x, args, function=function), slope
 
 
 @float64_default
@@ -284,7 +322,7 @@ def bisected(
 ) -> Float[Array, ""]:
     """The zero of a function that is negative at one end and positive at the other, by halving (optimistix).
 
-    Jittable, batchable, differentiable in `args` in both modes.
+    Jittable, batchable, differentiable in `args` like `root`.
 
     Args:
         function: of (x, args), negative just above `lower` and positive just below `upper`; not evaluated there.
@@ -302,10 +340,10 @@ def bisected(
     frozen, ends = jax.lax.stop_gradient(args), {"lower": lower, "upper": upper}
     middle = jnp.asarray(0.5 * (lower + upper), dtype=float)
     x = optimistix.root_find(function, solver, middle, frozen, ends, max_steps=MAX_HALVINGS, throw=False).value
-    x = jax.lax.stop_gradient(x)
-    slope = jax.lax.stop_gradient(jax.grad(function)(x, frozen))
-    value = function(x, args)
-    return x - (value - jax.lax.stop_gradient(value)) / slope
+    equation = lambda x, args: jnp.reshape(function(x[0], args), (1,))
+    x = jax.lax.stop_gradient(x)[None]
+    jacobian = jax.lax.stop_gradient(jax.jacfwd(equation)(x, frozen))
+    return _implicit(x, jacobian, args, function=equation)[0]
 
 
 class Bracket(NamedTuple):

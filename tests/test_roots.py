@@ -43,6 +43,34 @@ def test_derivatives_of_both_modes_against_differences():
         np.testing.assert_allclose(jax.jit(mode(coordinate))(at), (x[:2] - x[2:]) / (2 * nudge), rtol=1e-8)
 
 
+SECOND = {
+    "forward": lambda f: jax.jacfwd(jax.jacfwd(f)),
+    "forward over reverse": jax.hessian,
+    "reverse over forward": lambda f: jax.jacrev(jax.jacfwd(f)),
+    "reverse": lambda f: jax.jacrev(jax.jacrev(f)),
+}
+
+
+@pytest.mark.parametrize("second", SECOND.values(), ids=SECOND)
+def test_second_derivatives_of_all_modes(second):
+    """Of r / sqrt(1 + s^2), and the third of a cube root; with closed forms."""
+    found = jax.jit(second(lambda p: solve(p[0], p[1]).x[0]))(jnp.array([2.0, 0.5]))
+    exact = jax.jacfwd(jax.jacfwd(lambda p: p[0] / jnp.sqrt(1.0 + p[1] ** 2)))(jnp.array([2.0, 0.5]))
+    np.testing.assert_allclose(found, exact, atol=1e-9)
+    cube = lambda s: bisected(lambda x, s: x**3 - s, 0.0, 2.0, s)
+    found, third = jax.jit(lambda s: (second(cube)(s), jax.jacfwd(second(cube))(s)))(2.0)
+    assert float(found) == pytest.approx(-2 / 9 * 2 ** (-5 / 3), rel=1e-12)
+    assert float(third) == pytest.approx(10 / 27 * 2 ** (-8 / 3), rel=1e-12)
+
+
+def test_a_derivative_evaluates_the_function_once_and_no_derivative_of_its_jacobian():
+    """In an expensive program; without derivatives, only the search evaluates it."""
+    f = lambda x, a: jnp.sin(x) - a
+    program = lambda f: str(jax.make_jaxpr(f)(0.5)).count("sin ")
+    x = lambda a: root(f, jnp.array([0.1]), a, tolerance=1e-9).x[0]
+    assert program(x) == 1 and program(jax.jacfwd(x)) == 2
+
+
 def test_a_failing_member_changes_no_other():
     """Circles and the line y = 1: the second is too small to meet it, the third starts where nothing is defined."""
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import equinox as eqx
 import equinox.internal as eqxi
 import jax
+import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
@@ -77,6 +78,41 @@ def _tangent_once(x: Array) -> Array:
 @_tangent_once.defjvp
 def _(primals: tuple[Array], tangents: tuple[Array]) -> Any:
     raise RuntimeError(_EVENTS)
+
+
+def first_or_nan(results: T) -> T:
+    """The results of a solve in forward mode whose second derivatives are not known: these are NaN.
+
+    For results that are computed whether or not they are used, so that an error message would be about nothing.
+
+    Examples:
+        >>> import jax
+        >>> from jaxgait.solve.derivatives import first_or_nan
+        >>> slope = jax.jacfwd(lambda x: first_or_nan(x**3))
+        >>> print(slope(2.0), jax.jacfwd(slope)(2.0))
+        12.0 nan
+    """
+    return jax.tree.map(lambda leaf: _first(leaf) if eqx.is_inexact_array(leaf) else leaf, results)
+
+
+@jax.custom_jvp
+def _first(x: Array) -> Array:
+    return x
+
+
+@_first.defjvp
+def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return _first(primals[0]), _first_tangent(tangents[0])
+
+
+@jax.custom_jvp
+def _first_tangent(x: Array) -> Array:
+    return x
+
+
+@_first_tangent.defjvp
+def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return _first_tangent(primals[0]), jnp.nan * tangents[0]
 
 
 def reverse_only(inputs: T) -> T:

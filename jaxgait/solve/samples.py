@@ -87,7 +87,6 @@ def _turning(a: Array, b: Array, p: Array, q: Array) -> tuple[Array, Array, Arra
     turns, sign = top | bottom, jnp.where(p > 0.0, 1.0, -1.0)
     root = jnp.sqrt(jnp.where(turns, square**2 - 3.0 * cube * p, 1.0))
     s = jnp.where(turns, sign * p / jnp.where(turns, root - sign * square, 1.0), 0.0)
-    s = jax.lax.stop_gradient(s)  # where it turns, the value does not depend on the time
     return a + s * (p + s * (square + s * cube)), top, bottom
 
 

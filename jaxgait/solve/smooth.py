@@ -25,7 +25,7 @@ from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Retry, Scheme
 from jaxgait.solve.checks import check_state
-from jaxgait.solve.derivatives import forward_only, reverse_only
+from jaxgait.solve.derivatives import first_or_nan, forward_only, reverse_only
 from jaxgait.solve.explicit import Tsit5
 from jaxgait.solve.resolving import Resolving, resolution
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
@@ -80,7 +80,8 @@ class Smooth(Scheme):
     """Mode of differentiation: forward (few parameters, no memory of the path; second derivatives by
     `jax.jacfwd(jax.jacfwd(f))`) or reverse (many; first derivatives only)."""
     max_events: int = 0
-    """Largest number of the model's events (`Model.events`) that are recorded; `simulate` records 1000."""
+    """Largest number of the model's events (`Model.events`) that are recorded; `simulate` records 1000. They have
+    first derivatives only; their second ones are NaN."""
 
     kind: ClassVar[type] = SmoothModel
     needs: ClassVar[str] = "a vector field, vector_field(t, y)"
@@ -275,7 +276,7 @@ def _trajectory(
     y_end = jax.tree.map(lambda leaf: leaf[0], y_last)
     events = located(system, solution.controller_state.crossings, scheme.solver) if observed else None
     if scheme.mode == "forward":
-        ys, t_end, y_end, events = forward_only((ys, t_end, y_end, events))
+        ys, t_end, y_end, events = forward_only((ys, t_end, y_end, first_or_nan(events)))
     found = Trajectory(
         ts,
         ys,

@@ -126,6 +126,10 @@ def test_dissipation_for_a_restitution():
     np.testing.assert_allclose(found, [29.1, 18.3, 12.3, 8.48, 5.77, 3.76, 2.21], rtol=3e-3)
     assert np.isnan(contact.hunt_crossley_dissipation(np.array([-0.1, 0.0, 1.0, 1.5]), 0.169)).all()
 
+    slope = jax.jit(jax.grad(lambda e: contact.hunt_crossley_dissipation(e, 1.0)))
+    curvature = jax.jit(jax.jacfwd(slope))(0.5)
+    assert float(curvature) == pytest.approx((slope(0.5 + 1e-5) - slope(0.5 - 1e-5)) / 2e-5, rel=1e-6)
+
     @jax.jit
     def force(depth, rate, dissipation):
         return HuntCrossley(1e4, dissipation, 1e8, tension_width=1e-4, exponent=1.5).force(depth, rate)

@@ -52,6 +52,12 @@ def test_fixed_point_and_its_derivative():
     assert float(jax.jit(jax.grad(lambda a: solve(a).z[0]))(a)) == pytest.approx(slope, rel=1e-10)
 
 
+def test_second_derivatives_of_a_fixed_point():
+    x = lambda a: fixed_point(henon, {"a": a, "b": 0.3}, np.array([0.5, 0.2])).z[0]
+    exact = jax.jacfwd(jax.jacfwd(lambda a: (-0.7 + jnp.sqrt(0.49 + 4 * a)) / (2 * a)))(0.2)
+    assert float(jax.jit(jax.jacfwd(jax.jacfwd(x)))(0.2)) == pytest.approx(float(exact), rel=1e-9)
+
+
 def test_orbits_of_higher_order_and_batches():
     a = jnp.array([0.5, 0.6, 0.8])
     two = jax.jit(jax.vmap(lambda a: fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([1.2, -0.1]), order=2)))(a)

@@ -72,6 +72,22 @@ def test_peaks_and_their_slopes_are_those_of_the_motion(scheme):
         np.testing.assert_allclose(slopes.sel(parameter="rate"), sign * 3.0, rtol=SLOPE)
 
 
+def test_second_derivatives_of_a_peak_are_those_of_the_motion():
+    """Of the largest sum of two swings, which turns at a time that depends on their shares."""
+
+    def seen(share, t):
+        return jax.jvp(lambda t: jnp.sin(10.0 * t) + share * jnp.cos(10.0 * t), (t,), (1.0,))
+
+    def largest(share):
+        steps = [(jnp.array(t), *seen(share, t)) for t in (0.13, 0.15)]
+        before, after = (Snapshot(t, {"x": x}, {"x": rate}) for t, x, rate in steps)
+        return including_step(at_first(before), before, after)["x"].largest
+
+    exact = lambda share: jnp.sqrt(1.0 + share**2)
+    np.testing.assert_allclose(jax.jacfwd(largest)(0.2), jax.jacfwd(exact)(0.2), rtol=1e-3)
+    np.testing.assert_allclose(jax.jacfwd(jax.jacfwd(largest))(0.2), jax.jacfwd(jax.jacfwd(exact))(0.2), rtol=3e-2)
+
+
 @pytest.mark.parametrize("scheme", ["EventDriven", "Smooth"])
 def test_a_flag_is_watched_without_a_slope(scheme):
     assert (swings(scheme).right == 1).all()

@@ -63,6 +63,17 @@ def test_event_times_have_derivatives(mode, derivative):
     np.testing.assert_allclose(jax.jit(derivative(times))(6.0), jax.jacfwd(_exact)(6.0), atol=1e-6)
 
 
+def test_second_derivatives_are_those_of_the_samples_and_nan_for_events():
+    model, scheme = Oscillator(), scheme_for(Oscillator(), max_events=1)
+
+    def at_end_and_event(rate):
+        run = scheme.run(with_parameters(model, {"rate": rate}), Sampling.of(model, None, 0.5, 2))
+        return run.ys.x[-1], run.events.t[0], run.events.before.v[0]
+
+    end, t, v = jax.jit(jax.jacfwd(jax.jacfwd(at_end_and_event)))(6.0)
+    assert float(end) == pytest.approx(-0.25 * np.cos(3.0), rel=1e-5) and np.isnan(t) and np.isnan(v)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["Verner8", "Dopri8"])
 def test_with_long_steps_event_times_are_as_accurate_as_states(solver):
