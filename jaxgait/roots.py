@@ -124,20 +124,28 @@ def improved(it: Iterate, value: Points, jacobian: Matrices, rule: Rule) -> Iter
 
 
 def solved(xp: Any, matrix: Matrices, right: Points) -> Points:
-    """Solution of linear equations, NaN or infinite where the matrix is singular.
+    """Solution of linear equations; NaN where the matrix is singular to rounding, or not finite.
+
+    Their units and those of the unknowns have no influence: columns are scaled, and how singular a matrix is, is
+    measured by ``|A^-1| |A|`` (the condition number of Bauer and Skeel), which does not depend on the scales of rows.
 
     Args:
         xp: `numpy` or `jax.numpy`.
         matrix: any number of square matrices.
         right: a right-hand side for each.
     """
-    if xp is jnp:
-        return jnp.linalg.solve(matrix, right[..., None])[..., 0]
-    regular = np.isfinite(matrix).all(axis=(-2, -1)) & (
-        np.linalg.cond(np.nan_to_num(matrix)) < 1.0 / np.finfo(float).eps
-    )
-    safe = np.where(regular[..., None, None], matrix, np.eye(matrix.shape[-1]))
-    return np.where(regular[..., None], np.linalg.solve(safe, right[..., None])[..., 0], np.nan)
+    size = xp.max(xp.abs(matrix), axis=-2, keepdims=True)
+    size = xp.where(size > 0.0, size, 1.0)
+    unit = xp.broadcast_to(xp.eye(matrix.shape[-1], dtype=matrix.dtype), matrix.shape)
+    finite = xp.all(xp.isfinite(matrix), axis=(-2, -1))
+    scaled = xp.where(finite[..., None, None], matrix / xp.where(xp.isfinite(size), size, 1.0), unit)
+    if xp is np:  # its `solve` raises an error for all if one is exactly singular
+        finite &= np.linalg.slogdet(scaled)[0] != 0.0
+        scaled = np.where(finite[..., None, None], scaled, unit)
+    found = xp.linalg.solve(scaled, xp.concatenate([right[..., None], unit], axis=-1))
+    condition = xp.max(xp.sum(xp.abs(found[..., 1:]) @ xp.abs(scaled), axis=-1), axis=-1)
+    regular = finite & (condition * xp.finfo(matrix.dtype).eps < 1.0)
+    return xp.where(regular[..., None], found[..., 0] / size[..., 0, :], xp.nan)
 
 
 def _begun(x: Points) -> Iterate:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxgait.outcome import Outcome
-from jaxgait.roots import CONVERGED, Bracket, Rule, bisected, many, root
+from jaxgait.roots import CONVERGED, Bracket, Rule, bisected, many, root, solved
 
 ROUNDING = 1e-13
 
@@ -142,6 +142,41 @@ def test_both_drivers_take_the_same_steps():
     outside, inside = many(evaluate, np.ones((1, 2)), Rule(1e-10)), jax.jit(solve)(2.0, 0.5)
     assert int(outside.steps[0]) == int(inside.steps)
     np.testing.assert_allclose(outside.x[0], inside.x, atol=ROUNDING)
+
+
+SCALES = [(1.0, 1.0), (1.0, 1e-17), (1e20, 1e-3)]
+
+
+@pytest.mark.parametrize("rows", SCALES)
+@pytest.mark.parametrize("columns", SCALES)
+def test_both_drivers_find_roots_in_any_units(rows, columns):
+    matrix = np.array([[1.0, 2.0], [-1.0, 3.0]]) * np.outer(rows, 1.0 / np.array(columns))
+    exact = np.array([0.5, 1.5]) * columns
+    equations = lambda x, right: jnp.asarray(matrix) @ x - right
+    evaluate = lambda which, x: (x @ matrix.T - matrix @ exact, np.broadcast_to(matrix, (len(which), 2, 2)))
+    tolerance = 1e-9 * max(rows)
+    inside = root(equations, jnp.zeros(2), matrix @ exact, tolerance=tolerance)
+    outside = many(evaluate, np.zeros((1, 2)), Rule(tolerance))
+    for found in (inside.x, outside.x[0]):
+        np.testing.assert_allclose(found, exact, rtol=1e-12)
+
+
+SINGULAR = {
+    "exactly": [[1.0, 2.0], [2.0, 4.0]],
+    "to rounding": np.outer([0.1, 0.7], [0.3, 1.1]) * (1.0 + np.array([[0.0, 0.0], [0.0, 2e-16]])),
+    "zero": [[0.0, 1.0], [0.0, 2.0]],
+    "infinite": [[np.inf, 1.0], [1.0, np.inf]],
+    "not a number": [[np.nan, 1.0], [1.0, 2.0]],
+}
+
+
+@pytest.mark.parametrize("xp", [np, jnp], ids=["NumPy", "JAX"])
+def test_singular_equations_have_no_solution_and_change_no_other(xp):
+    """A Newton step along a direction that only rounding determines may have any length."""
+    matrices = xp.asarray([*SINGULAR.values(), [[1.0, 1.0], [0.0, 2.0]]])
+    found = np.asarray(solved(xp, matrices, xp.ones((len(matrices), 2))))
+    assert np.isnan(found[:-1]).all(), dict(zip(SINGULAR, found, strict=False))
+    np.testing.assert_allclose(found[-1], 0.5)
 
 
 def test_bisection_and_its_derivative():
