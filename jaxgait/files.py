@@ -26,6 +26,8 @@ _AT_ONCE = 16
 """Largest number of files that are flushed at once."""
 _LONGEST_ENDING = 50
 """Characters of the ending of a draft's name: names may have 255 bytes, and a character up to four."""
+_OF_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""Numbers of errors of full and broken disks, quotas and limits."""
 _LINKS = 40
 """Largest number of links to follow, as on Linux."""
 
@@ -93,12 +95,16 @@ def netcdf(path: str | os.PathLike[str], result: xr.Dataset) -> None:
 
 def _netcdf(path: pathlib.Path, result: xr.Dataset) -> None:
     with replacing(path) as draft:
-        # First, because HDF5 on a full disk leaves objects behind that crash the process at its end.
-        _check_room(draft, result.nbytes + _PER_VARIABLE * len(result.variables) + _PER_FILE)
         try:
+            # First, because HDF5 on a full disk leaves objects behind that crash the process at its end.
+            _check_room(draft, result.nbytes + _PER_VARIABLE * len(result.variables) + _PER_FILE)
             result.to_netcdf(draft, engine="h5netcdf")
         except RuntimeError as error:  # from HDF5, such as for a quota exceeded when the file is closed
-            raise OSError(str(error)) from error
+            raise not_written(draft, str(error)) from error
+        except OSError as error:  # HDF5 names no file
+            if error.filename is not None:
+                raise
+            raise not_written(draft, error.strerror or str(error), error.errno) from error
 
 
 def _check_room(draft: pathlib.Path, need: int) -> None:
@@ -119,6 +125,23 @@ def _check_room(draft: pathlib.Path, need: int) -> None:
             file.truncate(0)
 
 
+def not_written(draft: pathlib.Path, why: str, number: int | None = None) -> OSError:
+    """An error about a draft, which `replacing` then raises as one about the file.
+
+    Args:
+        draft: what was being written.
+        why: what was wrong.
+        number: of the system's error; None: unknown.
+
+    Examples:
+        >>> import pathlib
+        >>> from jaxgait import files
+        >>> print(files.not_written(pathlib.Path(".x.draft.mp4"), "the encoder failed").strerror)
+        the encoder failed
+    """
+    return OSError(errno.EIO if number is None else number, why, str(draft))
+
+
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
     """A draft next to a file, for any writer; it finally replaces the file, if it is complete.
@@ -126,7 +149,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
     The draft's name has the same ending. Where it must not or cannot replace the file, its content is copied.
 
     Raises:
-        OSError: naming the file.
+        OSError: naming the file, if it cannot be written. Other errors of the block, such as for a missing input, are
+            its own: of its errors, those are about the file that name the draft (see `not_written`), or that name no
+            file and are of a full or broken disk, a quota or a limit.
 
     Examples:
         >>> from jaxgait import files
@@ -137,8 +162,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
     """
     path = pathlib.Path(path)
     target = pathlib.Path(os.path.realpath(path))
-    draft = None
-    try:
+    with _named(path):
         old = path.exists()
         if old and not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, "it is read-only")
@@ -149,22 +173,42 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
             if not old:
                 raise
             in_place, draft = True, _draft(pathlib.Path(tempfile.gettempdir()), path.suffix, True)
-        yield draft
-        if in_place:
-            with open(draft, "rb") as content, open(path, "wb") as file:
-                shutil.copyfileobj(content, file)
-        else:
-            with open(draft, "rb+") as content:
-                os.fsync(content.fileno())
-            if old:
-                shutil.copymode(target, draft)
-            os.replace(draft, target)
+    try:
+        try:
+            yield draft
+        except OSError as error:
+            if not _is_about(draft, error):
+                raise
+            with _named(path):
+                raise
+        with _named(path):
+            if in_place:
+                with open(draft, "rb") as content, open(path, "wb") as file:
+                    shutil.copyfileobj(content, file)
+            else:
+                with open(draft, "rb+") as content:
+                    os.fsync(content.fileno())
+                if old:
+                    shutil.copymode(target, draft)
+                os.replace(draft, target)
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _named(path: pathlib.Path) -> Iterator[None]:
+    """Errors of the block say that a file cannot be written."""
+    try:
+        yield
     except OSError as error:
         raise _with_message(error, f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        if draft is not None:
-            with contextlib.suppress(OSError):
-                draft.unlink(missing_ok=True)
+
+
+def _is_about(draft: pathlib.Path, error: OSError) -> bool:
+    """Whether an error of a writer concerns its draft: those of writing to an open file name none."""
+    named = [os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
+    return str(draft) in named if named else error.errno in _OF_WRITING
 
 
 def draft_of(folder: pathlib.Path) -> pathlib.Path:
@@ -197,8 +241,8 @@ def _is_descriptor(path: pathlib.Path) -> bool:
 
 
 def _with_message(error: OSError, message: str) -> OSError:
-    """An error of the same kind and number with another message."""
-    found = type(error)(message)
+    """An error of the same number, and the kind that belongs to it, with another message."""
+    found = (OSError if error.errno is None else type(OSError(error.errno, "")))(message)
     found.errno = error.errno
     return found
 

@@ -37,6 +37,47 @@ def test_a_failure_leaves_the_old_file_and_names_it(tmp_path, monkeypatch):
     assert old.read_text() == "old" and list(tmp_path.iterdir()) == [old]
 
 
+class OfAServer(OSError):
+    """Made of other arguments than the system's errors, like those of `urllib`."""
+
+    def __init__(self, address: str, number: int) -> None:
+        super().__init__(f"{address} answered {number}")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FileNotFoundError(errno.ENOENT, "No such file or directory", "input.txt"),
+        OSError(errno.ENOSPC, "No space left on device", "another.txt"),
+        ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"),
+        OfAServer("gait.example", 404),
+    ],
+    ids=["a missing input", "another disk", "a connection", "a server"],
+)
+def test_an_error_about_something_else_than_the_file_is_unchanged(tmp_path, error):
+    with pytest.raises(type(error)) as raised, files.replacing(tmp_path / "x.txt"):
+        raise error
+    assert raised.value is error and not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_disk_that_is_full_while_a_draft_is_written_is_an_error_of_the_file(tmp_path, named):
+    path = tmp_path / "x.txt"
+    full = rf"^cannot write {re.escape(str(path))}: No space left on device$"
+    with pytest.raises(OSError, match=full) as raised, files.replacing(path) as draft:
+        raise OSError(errno.ENOSPC, "No space left on device", *([str(draft)] if named else []))
+    assert raised.value.errno == errno.ENOSPC and not any(tmp_path.iterdir())
+
+
+def test_an_error_about_the_file_may_be_made_of_any_arguments(tmp_path):
+    error = OfAServer("gait.example", 507)
+    error.errno = errno.ENOSPC
+    expected = r"^cannot write .*x\.txt: gait.example answered 507$"
+    with pytest.raises(OSError, match=expected) as raised, files.replacing(tmp_path / "x.txt"):
+        raise error
+    assert raised.value.errno == errno.ENOSPC and type(raised.value) is OSError
+
+
 def test_a_result_too_large_for_the_disk_is_saved_elsewhere(tmp_path, monkeypatch):
     """HDF5 must not find it out: the process would crash when it ends."""
     full, spare = tmp_path / "full", tmp_path / "spare"

@@ -176,7 +176,7 @@ class Film(FuncAnimation):
                 try:
                     super().save(str(draft), writer=writer, **further)
                 except subprocess.CalledProcessError as error:
-                    raise OSError(f"the encoder failed: {_reason(error)}") from error
+                    raise files.not_written(pathlib.Path(draft), f"the encoder failed: {_reason(error)}") from error
             bar.set_description(path.name)
         plt.close(self.figure)
         return path
