@@ -1,10 +1,12 @@
-"""The free memory of this machine, and whether something fits in it."""
+"""The memory that is free for this process, and whether something fits in it."""
 
 from __future__ import annotations
 
 import os
 import pathlib
 import re
+
+from jaxgait import control_groups
 
 UNKNOWN_MEMORY = 4 << 30
 """Bytes assumed free where the platform does not report them."""
@@ -36,7 +38,16 @@ def size_text(count: float | int) -> str:
 
 
 def free_memory() -> int:
-    """Free memory of this machine in bytes, `UNKNOWN_MEMORY` where it is not reported."""
+    """Bytes of memory that are free for this process, `UNKNOWN_MEMORY` where they are not reported.
+
+    They are those of the machine, and no more than a container or a batch system leaves (`jaxgait.control_groups`).
+    """
+    left = control_groups.free_memory()
+    free = _free_of_machine()
+    return free if left is None else min(free, left)
+
+
+def _free_of_machine() -> int:
     try:
         match = re.search(r"MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text())
     except OSError:

@@ -22,6 +22,7 @@ ROOMS = [
     "precision",
     "xr",
     "checks",
+    "control_groups",
     "memory",
     "files",
     "outcome",

@@ -69,6 +69,7 @@ ALONE = {
     "jaxgait.notes": "text",
     "jaxgait.outcome": "text",
     "jaxgait.kinds": "protocols",
+    "jaxgait.control_groups": "reads numbers of the system",
     "jaxgait.solve.schemes": "chooses",
     "jaxgait.solve.checks": "checks",
     "jaxgait.solve.guards": "checks of a run",

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxgait import control_groups
 from jaxgait import precision as precisions
 from jaxgait.definition import RESERVED_RESULTS
 from jaxgait.ensembles.batch import DIRECTIONS_PER_LANE, Job, compile_batch, lanes, member_of, run_batch, shapes
@@ -372,6 +373,8 @@ def _free_bytes(platform: str, devices: int) -> int:
 
 
 def default_workers(devices: int) -> int:
-    """Blocks that run at once: one per core on CPUs, one on other devices."""
+    """Blocks that run at once: one per core that this process may use on CPUs, one on other devices."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = control_groups.processors()
+    cores = cores if quota is None else min(cores, math.ceil(quota))
     return max(1, cores // devices) if jax.default_backend() == "cpu" else 1
