@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 import xarray as xr
@@ -26,6 +27,7 @@ from jaxgait.parameters import parameters
 from jaxgait.parts import parts
 from jaxgait.solve.schemes import schemes
 from jaxgait.solve.solvers import SOLVERS
+from jaxgait.solve.tracing import traced
 from jaxgait.states import state_variables
 from jaxgait.units import displayed, with_unit
 
@@ -50,12 +52,13 @@ def show(model: Model, json: pathlib.Path | None = None) -> int:
 def listing(model: Model) -> str:
     """Everything that a model has, as text."""
     options = {kind.__name__: [field.name for field in dataclasses.fields(kind)] for kind in schemes(model)}
+    variables = _variables(model)  # first: it says where in a model an error is
     sections = {
         "": [f"{n:28} {_short(p.value):>24} {p.unit:10} {p.doc}" for n, p in parameters(model).items()],
         "parts and choices (--set)": _choices(model),
         "parameter sets (--preset)": list(model.presets),
         "initial state": _start(model),
-        "states and outputs": _variables(model),
+        "states and outputs": variables,
         "measures": [f"{m.name:53} {m.unit:10} {m.long_name}{needs(m)}" for m in known(model).values()],
         "events that end a run": [
             x.removeprefix("ended early: ") for c, x in legend(model).items() if c >= FIRST_TERMINATION
@@ -85,9 +88,11 @@ def _start(model: Model) -> list[str]:
 
 
 def _variables(model: Model) -> list[str]:
-    start = jax.eval_shape(model.initial_state)
+    name, (arrays, rest) = type(model).__name__, eqx.partition(model, eqx.is_array)
+    start = traced(f"{name}.initial_state", lambda m: eqx.combine(m, rest).initial_state(), arrays)
+    when = jax.ShapeDtypeStruct((), float), start
+    outputs = traced(f"{name}.outputs", lambda m, t, y: eqx.combine(m, rest).outputs(t, y), arrays, *when)
     states = state_variables(start)
-    outputs = jax.eval_shape(model.outputs, jax.ShapeDtypeStruct((), float), start)
     kind = lambda name: " (state)" if name in states else "" if name in outputs else " (not by default)"
     return [f"{n:53} {variable.unit:10} {variable.long_name}{kind(n)}" for n, variable in model.variables.items()]
 

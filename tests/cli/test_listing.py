@@ -1,14 +1,18 @@
 """What the console shows of results: the numbers that a user looks for, in a few lines."""
 
 import json
+import re
 
+import equinox as eqx
 import numpy as np
+import pytest
 import xarray as xr
 
 from jaxgait.cli.listing import MAX_HISTORIES, listing, run_lines, scan_lines
 from jaxgait.cli.parsing import with_settings
 from jaxgait.cli.records import run_record, scan_record
 from jaxgait.mechanics.spatial import Link, prismatic
+from jaxgait.models import Bungee
 from jaxgait.models.tree import TreeModel
 
 ABOUT = {"units": "J", "long_name": "work done"}
@@ -118,3 +122,22 @@ def test_members_are_named_by_what_tells_them_apart():
     attrs = {"status_legend": json.dumps({"0": "completed"})}
     *_, where = scan_lines(xr.Dataset(data, labels, attrs))
     assert where.strip() == "lowest at subject=ben, k=2; highest at subject=anna, k=1"
+
+
+class Broken(Bungee):
+    """Its outputs, or its start, read what is not there."""
+
+    start: bool = eqx.field(default=False, static=True)
+
+    def initial_state(self):
+        return self.nothing if self.start else super().initial_state()
+
+    def outputs(self, t, y):
+        return {"rope": y.nothing}
+
+
+@pytest.mark.parametrize(("start", "where"), [(False, "outputs"), (True, "initial_state")])
+def test_an_error_of_a_model_has_a_note_of_its_line(start, where):
+    with pytest.raises(AttributeError, match="nothing") as error:
+        listing(Broken(start=start))
+    assert re.search(rf"in Broken\.{where}, line \d+ of .*test_listing\.py", "".join(error.value.__notes__))
