@@ -189,6 +189,8 @@ def test_stroboscopic_map_of_a_driven_oscillator():
     )
     slope = jax.jvp(lambda k: solve(k).z[0], (4.0,), (1.0,))[1]
     assert float(slope) == pytest.approx((-(response**2)).real, abs=1e-7)
+    curvature = jax.jacfwd(jax.jacfwd(lambda k: solve(k).z[0]))(4.0)
+    assert float(curvature) == pytest.approx((2.0 * response**3).real, abs=1e-6)
 
 
 @pytest.mark.parametrize(("periods", "error"), [(1, 1e-8), (10, 2e-5), (20, 2e-3)])
@@ -424,6 +426,13 @@ def test_a_hopper_returns_to_the_section_that_is_named(section, coordinates, gue
     found = jax.jit(lambda keep: fixed_point(hop, Hopper(keep=keep), jnp.array([guess])))(0.8)
     np.testing.assert_allclose(found.z, [answer], atol=1e-9)
     np.testing.assert_allclose(found.jacobian, [[0.8]], atol=1e-8)
+
+
+def test_a_fixed_point_through_events_has_no_second_derivative():
+    hop = PoincareMap(STEPS, section="touch-down", coordinates=AT_GROUND)
+    speed = lambda keep: fixed_point(hop, Hopper(keep=keep), jnp.array([2.0])).z[0]
+    with pytest.raises(RuntimeError, match="first derivatives only"):
+        jax.jit(jax.jacfwd(jax.jacfwd(speed)))(0.8)
 
 
 def test_two_returns_are_one_after_the_other():
