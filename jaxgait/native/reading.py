@@ -263,7 +263,6 @@ class Reader:
     def put(self, whole: Array, index: Sequence[int], x: int, when: int | None = None) -> Array:
         """An array with a scalar replaced at a position within its bounds, where `when` is true."""
         if isinstance(whole, ArrayRef):
-            self.check(whole)
             where = self._both(self._where, when)
             self.statements.append(Write(whole.memory, self.flat(index, whole.shape), x, where))
             return self.written(whole)
@@ -295,7 +294,8 @@ class Reader:
             raise Unsupported("an array that is used after an updated copy was made")
 
     def written(self, array: ArrayRef) -> ArrayRef:
-        """The next version of an array."""
+        """The next version of an array, which must be its latest: older ones are no longer in memory."""
+        self.check(array)
         memory = self.code.memories[array.memory]
         memory.version = next(self._versions)
         if memory.result is None and not memory.own:
