@@ -296,11 +296,8 @@ class Reader:
     def written(self, array: ArrayRef) -> ArrayRef:
         """The next version of an array, which must be its latest: older ones are no longer in memory."""
         self.check(array)
-        memory = self.code.memories[array.memory]
-        memory.version = next(self._versions)
-        if memory.result is None and not memory.own:
-            raise Unsupported("a large array that is updated, but not carried by a loop")
-        return array._replace(version=memory.version)
+        version = self.code.memories[array.memory].version = next(self._versions)
+        return array._replace(version=version)
 
     # --- programs -----------------------------------------------------------------------------------------------------
 
@@ -387,7 +384,7 @@ class Reader:
     ) -> list[Array]:
         """A loop, from initial values and functions of the carried values: whether it continues, and what follows."""
         carried: list[Array] = [self.written(x) if isinstance(x, ArrayRef) else self._fresh(x) for x in initial]
-        with self._inside() as condition:
+        with self._repeated(carried), self._inside() as condition:
             still = going(carried)
             with self._inside() as body:
                 found = self._enclosed(lambda: step(carried))
@@ -397,6 +394,16 @@ class Reader:
             Loop(flat(carried), flat(initial), tuple(condition), still, tuple(body), flat(following), self._where)
         )
         return [self.written(x) if isinstance(x, ArrayRef) else y for x, y in zip(following, carried, strict=True)]
+
+    @contextlib.contextmanager
+    def _repeated(self, carried: Sequence[Array]) -> Iterator[None]:
+        """Code that is read once and runs again: what it does not carry must then be as it was the first time."""
+        may = {x.memory for x in carried if isinstance(x, ArrayRef)}
+        before = [memory.version for memory in self.code.memories]
+        yield
+        for i, version in enumerate(before):
+            if i not in may and self.code.memories[i].version != version:
+                raise Unsupported("a large array that a loop updates, but does not carry")
 
     def _enclosed(self, inside: Callable[[], list[Array]]) -> list[Array]:
         """Runs `inside`, in whose code the loop's active members are all members."""
