@@ -55,7 +55,8 @@ def _counted(reader: Any, scan: Scan, inputs: Sequence[Any], results: list[Any])
 
     def step(carried: list[Any]) -> list[Any]:
         i = int(carried[0])
-        at = reader.number("sub", [last, i], np.int64) if scan.options["reverse"] else i
+        at = reader.number("min", [i, last], np.int64)  # (lanes without a member go on with those that have one)
+        at = reader.number("sub", [last, at], np.int64) if scan.options["reverse"] else at
         found = reader.inline(scan.body, [*constants, *carried[1 : 1 + m], *(_row(reader, x, at) for x in arrays)])
         rows = [_with_row(reader, whole, at, y) for whole, y in zip(carried[1 + m :], found[m:], strict=True)]
         return [np.array(reader.number("add", [i, reader.constant(1, np.int64)], np.int64)), *found[:m], *rows]

@@ -1,5 +1,7 @@
 """Vectors that are refilled: the same bits as vectors that wait, whatever members there are and in whatever order."""
 
+import subprocess
+import sys
 import time
 
 import jax
@@ -100,3 +102,42 @@ def test_short_members_do_not_wait_for_long_ones(monkeypatch):
         jax.block_until_ready(program(n, x))
         seconds.append(time.process_time() - start)
     assert min(seconds[::2]) > 3.0 * min(seconds[1::2])
+
+
+BETWEEN_GUARDS = """
+import ctypes, mmap, sys
+import jax, jax.numpy as jnp, numpy as np
+from jaxgait.native import explain, looped, native
+
+jax.config.update("jax_enable_x64", True)
+libc = ctypes.CDLL(None)
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+memory = mmap.mmap(-1, 3 * mmap.PAGESIZE)
+begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+for page in (begin, begin + 2 * mmap.PAGESIZE):
+    assert libc.mprotect(page, mmap.PAGESIZE, 0) == 0  # neither read nor written
+numbers = np.frombuffer(memory, np.float64, mmap.PAGESIZE // 8, mmap.PAGESIZE)
+numbers[:] = np.linspace(0.0, 1.0, numbers.size)
+over = jax.dlpack.from_dlpack(numbers)
+assert over.unsafe_buffer_pointer() == begin + mmap.PAGESIZE  # where they are, without a copy
+
+def function(x, over):
+    def step(c, a):
+        for _ in range(12):
+            c = 0.5 * jnp.sin(c) + a * x
+        return c, None
+
+    return [jax.lax.scan(step, x, over, reverse=back)[0] for back in (False, True)]
+
+x = jnp.linspace(0.5, 1.5, 9)
+assert explain(function, 1.0, over).count("a kernel of") == 2
+batch = lambda f: jax.jit(native(jax.vmap(f, in_axes=(0, None))))
+np.testing.assert_allclose(batch(looped(function))(x, over), batch(function)(x, over), rtol=1e-9)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="protects pages of memory as Linux does")
+def test_lanes_without_a_member_do_not_read_past_an_array():
+    """Nine members in vectors of eight: the second time, seven lanes have none."""
+    done = subprocess.run([sys.executable, "-c", BETWEEN_GUARDS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
