@@ -24,6 +24,7 @@ import enum
 import functools
 import hashlib
 import importlib
+import itertools
 import re
 import sys
 import threading
@@ -67,6 +68,9 @@ _BUILT_IN = (
     *(types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType, types.WrapperDescriptorType),
     *(types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType),
 )
+_CONTAINERS = (tuple, list, dict, set, frozenset, types.MappingProxyType)
+_MOST_SETS = 8
+"""Sets within elements of sets that are looked into."""
 _TYPING = ("typing", "types", "jaxtyping")
 _NO_PART = frozenset(
     f"__{name}__"
@@ -112,14 +116,20 @@ def identity(*things: Any, own: bool = False) -> str | None:
 
 @no_type_check  # (by tests: it makes a hundred thousand calls)
 class _Identity:
-    """A digest that grows; functions, classes and modules are numbered and written down once."""
+    """A digest that grows. What may contain itself is numbered, and written down once.
 
-    def __init__(self, own: bool) -> None:
+    What is in something waits until that is written down: nothing is too deep. Elements of sets have their own digests.
+    """
+
+    def __init__(self, own: bool, within: int = 0) -> None:
         self._own, self._whose, self.has_own = own, "own", False
+        self._within = within
+        """Sets around it."""
         self._tokens: list[str] = []
         self._numbers: dict[int, int] = {}
         self._alive: list[Any] = []  # an address that is free again may be another thing's
-        self._waiting: deque[Any] = deque()
+        self._waiting: deque[tuple[str, Any]] = deque()
+        """Whose code refers to what."""
         self._libraries: set[str] = set()
 
     def add(self, thing: Any) -> None:
@@ -139,12 +149,16 @@ class _Identity:
 
     def _work(self) -> None:
         while self._waiting:
-            one = self._waiting.popleft()
+            self._whose, one = self._waiting.popleft()
             self._put("definition")
-            if isinstance(one, type):
+            if type(one) in _CONTAINERS:
+                self._container(one)
+            elif isinstance(one, type):
                 self._class(one)
-            else:
+            elif isinstance(one, types.FunctionType):
                 self._function(one)
+            else:
+                self._object(one)
 
     def digest(self) -> str:
         for name in () if self._own else sorted(self._libraries):
@@ -172,29 +186,30 @@ class _Identity:
             self._visit(x.__wrapped__)  # (the other one only checks its types)
         elif isinstance(x, types.FunctionType | type) and not isinstance(x, types.GenericAlias):
             self._known(x)
-            if self._new(x):
-                self._waiting.append(x)
+            self._later(x)
         elif isinstance(x, enum.Enum):
             self._put("member", x.name)
             self._visit(type(x))
         elif isinstance(x, np.ndarray | np.generic | jax.Array):
             self._array(x)
-        elif type(x) in (tuple, list, dict, set, frozenset, types.MappingProxyType):
-            self._container(x)
+        elif type(x) in _CONTAINERS:
+            self._later(x, numbered=type(x) in (list, dict))
         elif isinstance(x, _BUILT_IN) or _is_known_ufunc(x):
             self._built_in(x)
         elif type(x).__module__ in _TYPING and not isinstance(x, types.MethodType | types.SimpleNamespace):
             self._put("typing", repr(x))
         else:
-            self._object(x)
+            self._later(x)
 
-    def _new(self, x: Any) -> bool:
-        """Writes a reference; returns whether it is the first one."""
-        known = len(self._numbers)
-        number = self._numbers.setdefault(id(x), known)
-        self._alive.append(x)
-        self._put("reference", str(number))
-        return number == known
+    def _later(self, x: Any, *, numbered: bool = True) -> None:
+        """Writes a reference, and later the content: of what is numbered, once."""
+        new = number = len(self._numbers)
+        if numbered:
+            number = self._numbers.setdefault(id(x), new)
+            self._alive.append(x)
+        self._put("reference", str(number) if numbered else "")
+        if number == new:
+            self._waiting.append((self._whose, x))
 
     def _array(self, x: Any) -> None:
         try:
@@ -212,13 +227,24 @@ class _Identity:
     def _container(self, x: Any) -> None:
         self._put(type(x).__name__, str(len(x)))
         if isinstance(x, set | frozenset):
-            self._put(*sorted(x if all(type(one) is str for one in x) else map(self._apart, x)))
+            self._set(x)
             return
-        for one in x.items() if isinstance(x, Mapping) else x:
+        for one in itertools.chain.from_iterable(x.items()) if isinstance(x, Mapping) else x:
             self._visit(one)
 
+    def _set(self, x: set[Any] | frozenset[Any]) -> None:
+        try:
+            self._put(*sorted(x if all(type(one) is str for one in x) else map(self._apart, x)))
+        except Unidentified:
+            if self._within:  # (the outermost set is unknown as a whole)
+                raise
+            self.has_own = True  # as it may be
+            self._unknown(x)
+
     def _apart(self, x: Any) -> str:
-        inner = _Identity(self._own)
+        if self._within == _MOST_SETS:  # such as one whose elements refer to it
+            raise Unidentified(x)
+        inner = _Identity(self._own, self._within + 1)
         inner._whose = self._whose
         inner._visit(x)
         inner._work()
@@ -236,8 +262,6 @@ class _Identity:
 
     def _object(self, x: Any) -> None:
         """An instance: its class and its state, as for pickling, but by content."""
-        if not self._new(x):
-            return
         for kind, parts in _PARTS.items():
             if isinstance(x, kind):
                 self._container([type(x).__name__, *parts(x)])

@@ -220,6 +220,60 @@ def test_values_in_closures_and_attributes_matter(tmp_path):
     assert identity_of(module.vector_field) != identity_of(user(tmp_path).vector_field)
 
 
+class Joined:
+    """A body with those that it is joined to."""
+
+    def __init__(self, mass):
+        self.mass, self.others = mass, set()
+
+
+def containing_itself(kind, x):
+    """A value with a number in it that leads back to itself."""
+    if kind == "list":
+        found = [x]
+        found.append(found)
+    elif kind == "dict":
+        found = {"x": x}
+        found["self"] = (found, [found])
+    else:
+        found, other = Joined(x), Joined(2.0)
+        found.others, other.others = {other}, {found}
+    return found
+
+
+ENCLOSED = {"list": lambda x: [x], "dict": lambda x: {"x": x}, "tuple": lambda x: (x,), "object": Joined}
+
+
+def deep(kind, x):
+    """A value in ten thousand others."""
+    for _ in range(10_000):
+        x = ENCLOSED[kind](x)
+    return x
+
+
+@pytest.mark.parametrize("kind", ["list", "dict"])
+def test_values_that_contain_themselves_have_an_identity(kind):
+    one, again, other = (containing_itself(kind, x) for x in (1.0, 1.0, 2.0))
+    for own in (False, True):
+        assert len({identity_of(lambda: one, own=own), identity_of(lambda: other, own=own)} - {None}) == 2
+    assert identity_of(one) == identity_of(again) != identity_of([1.0, one])
+    assert identity_of([one, one]) != identity_of([one, again])  # (what changes one, changes both)
+
+
+def test_sets_in_their_own_elements_have_no_identity():
+    one, other = containing_itself("set", 1.0), containing_itself("set", 2.0)
+    assert identity_of(one) is None and identity_of(lambda: one) is None
+    assert None not in (identity_of(one, own=True), identity_of(lambda: one, own=True))
+    assert identity_of(one, own=True) != identity_of(other, own=True)  # by everything else
+
+
+@pytest.mark.parametrize("kind", ENCLOSED)
+def test_values_may_be_deep(kind):
+    whole = [deep(kind, x) for x in (1.0, 1.0, 2.0)]
+    one, again, other = map(identity_of, whole)
+    assert None not in (one, again, other) and one == again != other
+
+
 @pytest.mark.parametrize("kind", [object, eqx.Module])  # (the second names the library of its metaclass as its module)
 def test_classes_made_at_run_time_are_identified_by_their_members(kind):
     made = [type("Law", (kind,), {"force": force}) for force in (lambda self, x: 2.0 * x, lambda self, x: 3.0 * x)]
