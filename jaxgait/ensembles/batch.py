@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +20,7 @@ from jaxgait.measure import Observe, mask, observed
 from jaxgait.model import Model, State
 from jaxgait.native import Lanes, Program, lanes_of, looped, native, program_for_all_values, program_of
 from jaxgait.native.identity import identity
+from jaxgait.native.recent import Recent
 from jaxgait.native.stored import afresh, signature
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.run import Run, Sampling
@@ -263,28 +262,7 @@ def _program_of(model: Model, values: Mapping[str, ArrayLike], job: Job) -> tupl
     return program, dynamic, args[1:]
 
 
-class _Recent:
-    """A thread-safe cache of the last few keys: one thread computes a value, the others wait."""
-
-    def __init__(self, size: int):
-        self._made: OrderedDict[Any, Any] = OrderedDict()
-        self._lock, self._size = threading.Lock(), size
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-    def get(self, key: Callable[[], Any], make: Callable[[], Any]) -> Any:
-        with self._lock:
-            if (found := key()) not in self._made:
-                made = make()
-                self._made[found := key()] = made  # what is traced may have changed something
-                while len(self._made) > self._size:
-                    self._made.popitem(last=False)
-            self._made.move_to_end(found)
-            return self._made[found]
-
-
-_programs = _Recent(_PROGRAMS)  # tracing a program takes seconds
+_programs = Recent(_PROGRAMS)  # tracing a program takes seconds
 
 
 def _key(dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> Any:

@@ -43,7 +43,7 @@ PREFIX = "jaxgait_"
 """Prefix of the names of kernels."""
 
 _known: dict[str, str] = {}
-"""Registered kernels, and the names of their machine code on disk."""
+"""Registered kernels, and the names of their machine code on disk: all of a process, as XLA forgets none."""
 _lock = threading.Lock()
 
 
@@ -147,17 +147,18 @@ def registered(
         symbols: see `address`.
     """
     name = PREFIX + label + hashlib.sha256(f"{optimised}{text}".encode()).hexdigest()[:32]
+    text = text.replace("KERNEL", name)
     with _lock:
+        if name in _loaded and disk.folder() is not None:
+            _object_code(text, optimised)  # stored again, should its folder have changed or lost it
         if name not in _known:
-            text = text.replace("KERNEL", name)
             found = address(name, text, optimised=optimised, symbols=symbols)
             _register(name, found, code_key(text, optimised), platform)
     return name
 
 
 def stored_as(name: str) -> str:
-    """The name on disk of the machine code of a registered kernel, stored if missing."""
-    keep(name, _known[name])
+    """The name on disk of the machine code of a registered kernel."""
     return _known[name]
 
 
@@ -213,8 +214,7 @@ def _version() -> tuple[int, int] | None:
 OPTIMISATION_LEVEL = 2
 
 _loaded: dict[str, Any] = {}
-_codes: dict[str, bytes] = {}
-"""Their object code, in case its folder changes or loses it."""
+"""All functions of a process."""
 _linking = threading.Lock()
 
 
@@ -234,8 +234,7 @@ def linked(name: str, code: Callable[[], bytes], symbols: Mapping[str, int] = Ma
     """The address of a function from its object code, loaded at most once."""
     with _linking:
         if name not in _loaded:
-            _codes[name] = code()
-            library = llvm.JITLibraryBuilder().add_object_img(_codes[name]).add_current_process()
+            library = llvm.JITLibraryBuilder().add_object_img(code()).add_current_process()
             for symbol, where in symbols.items():
                 library.import_symbol(symbol, where)
             _loaded[name] = library.export_symbol(name).link(_linker(), name)
@@ -245,12 +244,6 @@ def linked(name: str, code: Callable[[], bytes], symbols: Mapping[str, int] = Ma
 def code_key(text: str, optimised: bool = False) -> str:
     """The name on disk of a module's object code."""
     return disk.key("loops" if optimised else "kernel", text)
-
-
-def keep(name: str, key: str) -> None:
-    """Stores the object code of a loaded function on disk if it is missing."""
-    if disk.load(key) is None:
-        disk.store(key, _codes[name])
 
 
 def _object_code(text: str, optimised: bool = False) -> bytes:

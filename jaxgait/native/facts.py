@@ -6,9 +6,11 @@ See `jaxgait.native.identity`.
 from __future__ import annotations
 
 import dis
+import functools
 import hashlib
 import sys
 import types
+import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple, no_type_check
 
@@ -27,7 +29,6 @@ ELSEWHERE = frozenset([*_BY_TEXT, *_BY_NAME, *_OUTSIDE])
 class Facts(NamedTuple):
     """Facts about one code object, which never change."""
 
-    code: types.CodeType
     digest: str
     paths: tuple[tuple[str, ...], ...]
     """Global names that it uses, each with the attributes that are taken of it at once."""
@@ -37,7 +38,8 @@ class Facts(NamedTuple):
     """Whether it uses names by which it may look elsewhere."""
 
 
-_known_facts: dict[int, Facts] = {}
+_known_facts: dict[int, tuple[weakref.ref[types.CodeType], Facts]] = {}
+"""By the address of a code object, until that is free again."""
 
 
 @no_type_check
@@ -49,8 +51,9 @@ def facts(code: types.CodeType) -> Facts:
         imports = tuple(x for one in codes if _IMPORT in one.co_code[::2] for x in _imports(one))
         elsewhere = any(ELSEWHERE.intersection(one.co_names) for one in codes)
         digest = hashlib.sha256(repr([_text(one) for one in codes]).encode(errors="surrogatepass")).hexdigest()
-        _known_facts[id(code)] = Facts(code, digest, tuple(paths), imports, elsewhere)
-    return _known_facts[id(code)]
+        alive = weakref.ref(code, functools.partial(_known_facts.pop, id(code)))
+        _known_facts[id(code)] = alive, Facts(digest, tuple(paths), imports, elsewhere)
+    return _known_facts[id(code)][1]
 
 
 @no_type_check

@@ -57,8 +57,8 @@ from jaxgait.native.surroundings import (
 
 MADE_OF = "__made_of__"
 """Attribute of functions with internal state: what determines their behaviour."""
-CACHE_MODULES = frozenset([f"{COMPILER}.{name}" for name in ("disk", "facts", "identity", "stored", "surroundings")])
-CACHE_MODULES |= {f"{PACKAGE}.libraries", f"{PACKAGE}.registry"}
+_CACHE = ("disk", "facts", "identity", "recent", "stored", "surroundings")
+CACHE_MODULES = frozenset([*(f"{COMPILER}.{name}" for name in _CACHE), f"{PACKAGE}.libraries", f"{PACKAGE}.registry"])
 """Modules that keep and find programs and classes, but make none."""
 
 _PLAIN = frozenset(

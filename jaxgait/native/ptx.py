@@ -24,7 +24,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -38,6 +37,7 @@ from jaxgait.native.functions.library import FUNCTIONS
 from jaxgait.native.instructions import Writer
 from jaxgait.native.loops import Emitter
 from jaxgait.native.reading import Reader
+from jaxgait.native.recent import Recent
 from jaxgait.native.threads import Thread
 
 BLOCK_THREADS = (64, 256)
@@ -144,8 +144,8 @@ TARGET = "__gpu$xla.gpu.ptx"
 MAX_IN_THREAD = 16
 """Numbers up to which an array is kept in registers; a thread has 255, each half a float64."""
 
-_written: dict[str, str] = {}
-_lock = threading.Lock()
+_written = Recent(16)
+"""Text of kernels by name."""
 
 
 class Resources(NamedTuple):
@@ -200,10 +200,7 @@ def written(code: Code, members: int, shared: Sequence[bool], sizes: Sequence[in
     """A kernel's name and its PTX; arguments as for `jaxgait.native.ptx.kernel`."""
     text = kernel(code, members, shared, sizes)
     name = f"jaxgait_{hashlib.sha256(text.encode()).hexdigest()[:32]}"
-    with _lock:
-        if name not in _written:
-            _written[name] = _compiled(text.replace("KERNEL", name))
-        return name, _written[name]
+    return name, _written.get(lambda: name, lambda: _compiled(text.replace("KERNEL", name)))
 
 
 def _compiled(text: str) -> str:

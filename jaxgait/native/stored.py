@@ -16,6 +16,7 @@ import re
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ from jax.experimental.serialize_executable import deserialize_and_load, serializ
 from jaxgait.native import calls, disk
 from jaxgait.native.identity import identity, made_of
 from jaxgait.native.program import native
+from jaxgait.native.recent import Recent
 from jaxgait.native.refilling import TOGETHER, Lanes, lanes_of
 from jaxgait.native.surroundings import opened
 from jaxgait.notes import note
@@ -234,31 +236,34 @@ def kept(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callab
     return made_of(run, "kept", function, tuple(assured))
 
 
+_KEPT = 32
+"""Programs of a function that are kept in memory."""
+
+
 class _Kept:
-    """The programs of a function: one for each structure of its arguments, and for each state of the user's code."""
+    """The last programs of a function: one for each structure of its arguments and each state of the user's code."""
 
     def __init__(self, function: Callable[..., Any], assured: Sequence[str]) -> None:
         self._function, self._assured = function, assured
         self._native = native(function, assured=assured)
-        self._programs: dict[Any, Callable[..., Any]] = {}
-        self._fixed: set[Any] = set()
+        self._programs = Recent(_KEPT)
+        self._fixed: deque[Any] = deque(maxlen=_KEPT)
         """Keys of programs without code of the user's own, which may change."""
-        self._lock = threading.Lock()
 
     def __call__(self, arguments: Any) -> Any:
         """The function's value; the arguments are a tuple and a dict."""
         arrays, rest = eqx.partition(arguments, eqx.is_array)
         where = (jax.default_backend(), disk.folder(), jax.config.jax_enable_x64)  # type: ignore[attr-defined]
         key = (*signature(arguments), *where)
-        with self._lock:
-            code = None if key in self._fixed else identity(self._function, rest, own=True)
-            if (program := self._programs.get((key, code))) is None:
-                program = self._program(arrays, rest)
-                code = identity(self._function, rest, own=True)  # tracing may have changed something
-                self._programs[key, code] = program
-            if code is None:
-                self._fixed.add(key)
-        return program(arrays)
+        own = lambda: identity(self._function, rest, own=True)
+
+        def make() -> Callable[..., Any]:
+            program = self._program(arrays, rest)
+            if own() is None:
+                self._fixed.append(key)
+            return program
+
+        return self._programs.get(lambda: (key, None if key in self._fixed else own()), make)(arrays)
 
     def _program(self, arrays: Any, rest: Any) -> Callable[..., Any]:
         function = self._function

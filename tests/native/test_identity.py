@@ -616,6 +616,13 @@ def test_a_damaged_file_is_traced_or_compiled_again(cache, kind, damage, monkeyp
     assert recalled(function, X) is not None
 
 
+def test_machine_code_is_stored_in_each_folder_that_programs_are(tmp_path, monkeypatch):
+    for name in ("first", "second"):
+        monkeypatch.setenv("JAXGAIT_CACHE", str(tmp_path / name))
+        compiled(tower, X)
+        assert len([*(tmp_path / name).glob("kernel-*")]) == 1 and recalled(tower, X) is not None
+
+
 @pytest.mark.filterwarnings("ignore:jaxgait compiles a program again")
 def test_an_undamaged_file_with_other_content_is_traced_again(cache):
     expected = np.asarray(compiled(tower, X)(X))
