@@ -14,7 +14,7 @@ from typing import Any
 from jaxgait import precision
 from jaxgait.native import ptx
 from jaxgait.native.code import count
-from jaxgait.native.members import outermost
+from jaxgait.native.looping import outermost
 from jaxgait.native.reading import Unsupported
 from jaxgait.report import table
 from jaxgait.solve.smooth import REDUNDANT_CHECKS

@@ -30,7 +30,7 @@ They share the instructions, the elementary functions and the calls.
 Nothing here depends on mechanics, models or solvers.
 """
 
-from jaxgait.native.members import explain, looped
+from jaxgait.native.looping import explain, looped
 from jaxgait.native.program import native
 from jaxgait.native.refilling import Lanes, lanes_of
 from jaxgait.native.stored import Program, compiled, kept, program_for_all_values, program_of

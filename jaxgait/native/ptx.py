@@ -7,7 +7,7 @@ where JAX has them, member by member. Functions of the C library are defined nex
 LLVM writes PTX for the oldest processors that CUDA 13 supports; the driver compiles it for those present. XLA launches
 it by an internal custom call (`xla/service/gpu/kernel_call.cc`; openxla/xla pull request 26236), whose arguments are
 the addresses of operands and results. Where XLA may not know that call, the driver launches it
-(`jaxgait.native.driver`).
+(`jaxgait.native.launch`).
 
 User guide of the target: https://llvm.org/docs/NVPTXUsage.html
 """
@@ -31,7 +31,7 @@ import jax
 import llvmlite.binding as llvm
 import numpy as np
 
-from jaxgait.native import calls, disk, driver
+from jaxgait.native import calls, disk, launch
 from jaxgait.native.code import Code, Unsupported
 from jaxgait.native.functions.library import FUNCTIONS
 from jaxgait.native.instructions import Writer
@@ -177,16 +177,16 @@ def call(
     name, text = written(code, members, shared, lengths)
     threads = block_threads(members)
     blocks = -(-members // threads)
-    if driver.chosen():
-        handler = driver.registered(name, text, len(arrays), len(results), blocks, threads)
+    if launch.chosen():
+        handler = launch.registered(name, text, len(arrays), len(results), blocks, threads)
         return jax.ffi.ffi_call(handler, results, input_output_aliases={})(*arrays)
     numbers = {
         **{"grid_x": blocks, "grid_y": 1, "grid_z": 1},
         **{"block_x": threads, "block_y": 1, "block_z": 1, "shared_mem_bytes": 0},
     }
-    launch = jax.ffi.ffi_call(TARGET, results, input_output_aliases={})
+    called = jax.ffi.ffi_call(TARGET, results, input_output_aliases={})
     attributes: dict[str, Any] = {key: np.int32(n) for key, n in numbers.items()}
-    return launch(*arrays, name=name, kernel_type="ptx", kernel_data=text, **attributes)
+    return called(*arrays, name=name, kernel_type="ptx", kernel_data=text, **attributes)
 
 
 def block_threads(members: int) -> int:

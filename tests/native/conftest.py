@@ -6,7 +6,7 @@ import pytest
 @pytest.fixture
 def short_loops(monkeypatch):
     """Every loop becomes a kernel, however short."""
-    monkeypatch.setattr("jaxgait.native.members.MIN_OPERATIONS", 0)
+    monkeypatch.setattr("jaxgait.native.looping.MIN_OPERATIONS", 0)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxgait.native import looped, native
-from jaxgait.native.members import LOOP
+from jaxgait.native.looping import LOOP
 
 
 def tower(x):

@@ -8,7 +8,7 @@ import pytest
 from jaxgait.native import looped, native
 from jaxgait.native.accumulation import accumulated
 from jaxgait.native.code import PartLoop, count, everything
-from jaxgait.native.members import outermost
+from jaxgait.native.looping import outermost
 from tests.native.programs import kernel
 
 pytestmark = pytest.mark.usefixtures("short_loops")

@@ -8,7 +8,7 @@ import pytest
 from experiments.benchmarks.gpu import gpu
 from jaxgait.native import looped
 from tests.native.programs import turning
-from tests.native.test_members import PROGRAMS
+from tests.native.test_looping import PROGRAMS
 
 pytestmark = [
     pytest.mark.skipif(gpu() is None, reason="JAX finds no GPU"),

@@ -368,7 +368,7 @@ def test_replaced_parts_of_this_package_or_of_libraries_matter(monkeypatch):
     assert changed(monkeypatch, "diffrax._integrate.loop", lambda **options: None)
     assert changed(monkeypatch, "diffrax.Tsit5.order", lambda self, terms: 3)
     assert changed(monkeypatch, "jaxgait.native.code.MAX_IN_REGISTERS", 65)
-    assert changed(monkeypatch, "jaxgait.native.members.read_loop", lambda *args: None)
+    assert changed(monkeypatch, "jaxgait.native.looping.read_loop", lambda *args: None)
     assert not changed(monkeypatch, "jaxgait.native.calls._known", {"kernel": "on disk"})
     with monkeypatch.context() as patch:
         before = identity_of(X)

@@ -9,7 +9,7 @@ from jaxgait.native import looped
 from jaxgait.native.refilling import TOGETHER, WARP_THREADS, Lanes, lanes_of
 from jaxgait.native.stored import program_of
 from tests.native.programs import root
-from tests.native.test_members import history
+from tests.native.test_looping import history
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from jaxgait.native import explain
 from jaxgait.native.code import everything, loops
-from jaxgait.native.members import outermost
+from jaxgait.native.looping import outermost
 from tests.native.programs import kernel
 
 pytestmark = pytest.mark.usefixtures("short_loops")

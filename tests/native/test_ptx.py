@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from jaxgait.native import explain, looped, ptx
-from jaxgait.native.members import LOOP
+from jaxgait.native.looping import LOOP
 from jaxgait.native.recent import Recent
-from tests.native.test_members import PROGRAMS
+from tests.native.test_looping import PROGRAMS
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
 needs_assembler = pytest.mark.skipif(ptx.assembler() is None, reason="there is no ptxas (package nvidia-cuda-nvcc)")

@@ -51,7 +51,7 @@ def triangles(n, x):
 
 
 def run(function, monkeypatch, make, *args, in_axes=0):
-    monkeypatch.setattr("jaxgait.native.members.assembly", make)
+    monkeypatch.setattr("jaxgait.native.looping.assembly", make)
     return jax.jit(native(jax.vmap(looped(function), in_axes=in_axes)))(*args)
 
 
@@ -94,7 +94,7 @@ def test_short_members_do_not_wait_for_long_ones(monkeypatch):
     n, x = jnp.asarray([20_000, *[1] * 7] * 16), jnp.linspace(0.1, 2.0, 128)
     programs = []
     for make in (loops.assembly, assembly):
-        monkeypatch.setattr("jaxgait.native.members.assembly", make)
+        monkeypatch.setattr("jaxgait.native.looping.assembly", make)
         programs.append(jax.jit(native(jax.vmap(looped(sums)))).lower(n, x).compile())
     seconds = []
     for program in programs * 3:

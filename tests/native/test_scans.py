@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from jaxgait.native import explain, looped, native
-from jaxgait.native.members import LOOP
+from jaxgait.native.looping import LOOP
 from tests.native.programs import kernel, loops_left
 
 pytestmark = [pytest.mark.usefixtures("short_loops"), pytest.mark.filterwarnings("error::RuntimeWarning")]

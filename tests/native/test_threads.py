@@ -16,13 +16,13 @@ from jaxgait.native import calls, looped
 from jaxgait.native.code import Code, Loop, Unsupported
 from jaxgait.native.functions.library import FUNCTIONS
 from jaxgait.native.instructions import Operation
-from jaxgait.native.members import LOOP
+from jaxgait.native.looping import LOOP
 from jaxgait.native.passes import fused
 from jaxgait.native.primitives import bind
 from jaxgait.native.primitives import results as results_of
 from jaxgait.native.ptx import POSITION, block_threads, kernel
 from tests.native.programs import turning
-from tests.native.test_members import PROGRAMS
+from tests.native.test_looping import PROGRAMS
 
 SENTINEL = 77
 LOADED = re.compile(r'call (\w+) asm sideeffect "ld\.shared[^"]+", "[^"]+"\((ptr addrspace\(3\) .*)\) memory.*$', re.M)

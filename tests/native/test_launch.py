@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.native import calls, driver, looped, ptx
+from jaxgait.native import calls, launch, looped, ptx
 from jaxgait.native.code import Unsupported
-from jaxgait.native.members import LOOP
+from jaxgait.native.looping import LOOP
 from jaxgait.native.ptx import kernel
 from tests.native.test_calls import asked, empty, extension
-from tests.native.test_members import PROGRAMS
+from tests.native.test_looping import PROGRAMS
 from tests.native.test_threads import evaluated, on_this_processor
 
 LIBRARY, KERNEL, STREAM, CONTEXT, XLA_ERROR = 0x11B, 0x5EE, 0x57E, 0xC0, 0xBAD
@@ -27,7 +27,7 @@ INVALID = 218
 
 @pytest.fixture(autouse=True)
 def launched_by_driver(short_loops, no_cache, monkeypatch):
-    monkeypatch.setenv(driver.SETTING, "driver")
+    monkeypatch.setenv(launch.SETTING, "driver")
 
 
 POINTER: Any = ctypes.c_void_p
@@ -80,19 +80,19 @@ class Driver:
         """As XLA: the caller gives the size of the structure."""
         size, _, context, _ = (ctypes.c_uint64.from_address(args + 8 * i).value for i in range(4))
         assert (size, context) == (32, CONTEXT)
-        POINTER.from_address(args + driver.STREAM["stream"]).value = STREAM
+        POINTER.from_address(args + launch.STREAM["stream"]).value = STREAM
         return XLA_ERROR if self.fails == "XLA_FFI_Stream_Get" else None
 
     def create_error(self, args):
         assert ctypes.c_uint64.from_address(args).value == 28
         self.error = ctypes.string_at(POINTER.from_address(args + 16).value).decode()
-        assert NUMBER.from_address(args + 24).value == driver.INTERNAL_ERROR
+        assert NUMBER.from_address(args + 24).value == launch.INTERNAL_ERROR
         return XLA_ERROR
 
     def handle(self, handler, arguments, results):
         """Calls a handler as XLA does; what it returns."""
         api = (POINTER * 32)()
-        for name, offset in driver.API.items():
+        for name, offset in launch.API.items():
             api[offset // 8] = self.addresses[name]
         buffers = [(POINTER * 8)() for _ in (*arguments, *results)]
         for buffer, x in zip(buffers, (*arguments, *results), strict=True):
@@ -100,7 +100,7 @@ class Driver:
         addresses = [ctypes.addressof(b) for b in buffers]
         tables = [(POINTER * (len(t) + 1))(*t) for t in (addresses[: len(arguments)], addresses[len(arguments) :])]
         frame = (POINTER * 32)()
-        frame[driver.FRAME["api"] // 8], frame[driver.FRAME["context"] // 8] = ctypes.addressof(api), CONTEXT
+        frame[launch.FRAME["api"] // 8], frame[launch.FRAME["context"] // 8] = ctypes.addressof(api), CONTEXT
         frame[calls.FRAME["stage"] // 8] = calls.EXECUTE_STAGE
         for name, table in zip(("arguments", "results"), tables, strict=True):
             frame[calls.FRAME[name] // 8] = ctypes.addressof(table)
@@ -109,7 +109,7 @@ class Driver:
 
 def made(text, name, fake):
     """A handler as machine code that calls our driver."""
-    symbols = {f: fake.addresses[f] for f in driver.FUNCTIONS}
+    symbols = {f: fake.addresses[f] for f in launch.FUNCTIONS}
     address = calls.address(name, text.replace("KERNEL", name), symbols=symbols)
     return ctypes.CFUNCTYPE(POINTER, POINTER)(address)
 
@@ -123,7 +123,7 @@ NUMBERS = itertools.count()
 
 def nothing(fake, arrays=1, results=1):
     """A handler for a kernel that does nothing."""
-    text = driver.handler("nothing", PTX, arrays, results, 3, BLOCK_THREADS)
+    text = launch.handler("nothing", PTX, arrays, results, 3, BLOCK_THREADS)
     return made(text, f"launch_nothing_{next(NUMBERS)}", fake)
 
 
@@ -178,14 +178,14 @@ def threads(inputs, **params):
     where, count = np.array([0, BLOCK_THREADS, 0], np.int32), len(operands) + len(results)
     run = ctypes.CFUNCTYPE(None, *[POINTER] * count)(on_this_processor(kernel(code, members, shared, sizes), where))
 
-    def launch(parameters, blocks):
+    def execute(parameters, blocks):
         slots = (POINTER * count).from_address(parameters)
         given = [POINTER.from_address(slot).value for slot in slots]
         for where[0], where[2] in np.ndindex(blocks, BLOCK_THREADS):
             run(*given)
 
-    fake, (name, text) = Driver(launch), ptx.written(code, members, shared, sizes)
-    handler = driver.handler(name, text, len(operands), len(results), -(-members // BLOCK_THREADS), BLOCK_THREADS)
+    fake, (name, text) = Driver(execute), ptx.written(code, members, shared, sizes)
+    handler = launch.handler(name, text, len(operands), len(results), -(-members // BLOCK_THREADS), BLOCK_THREADS)
     assert fake.handle(made(handler, f"launch_{name}_{next(NUMBERS)}", fake), operands, results) is None
     assert fake.loaded == text
     return [jnp.asarray(x) for x in results]
@@ -209,7 +209,7 @@ def lowered(n):
 
 def test_programs_for_cuda_call_a_handler_that_xla_knows(monkeypatch):
     fake, known = Driver(), {}
-    monkeypatch.setattr(driver, "symbols", lambda: {f: fake.addresses[f] for f in driver.FUNCTIONS})
+    monkeypatch.setattr(launch, "symbols", lambda: {f: fake.addresses[f] for f in launch.FUNCTIONS})
     monkeypatch.setattr(jax.ffi, "register_ffi_target", lambda name, _, platform: known.update({name: platform}))
     text = lowered(70)
     (target,) = re.findall(r"custom_call @(\w+)", text)
@@ -217,10 +217,10 @@ def test_programs_for_cuda_call_a_handler_that_xla_knows(monkeypatch):
 
 
 def test_without_a_driver_programs_are_left_to_xla(monkeypatch):
-    monkeypatch.setattr(driver, "LIBRARY", "libnone.so.1")
-    driver.symbols.cache_clear()
+    monkeypatch.setattr(launch, "LIBRARY", "libnone.so.1")
+    launch.symbols.cache_clear()
     with contextlib.suppress(Unsupported):
-        driver.symbols()
+        launch.symbols()
         pytest.fail("there is no such driver")
     assert "custom_call" not in lowered(71) and "stablehlo.while" in lowered(71)
 
@@ -233,19 +233,19 @@ def test_without_a_driver_programs_are_left_to_xla(monkeypatch):
     ],
 )
 def test_when_the_driver_launches(monkeypatch, setting, version, expected):
-    monkeypatch.setenv(driver.SETTING, setting)
+    monkeypatch.setenv(launch.SETTING, setting)
     monkeypatch.setattr(jax, "__version_info__", version)
-    assert driver.chosen() is expected
+    assert launch.chosen() is expected
 
 
 def test_an_unknown_setting_raises(monkeypatch):
-    monkeypatch.setenv(driver.SETTING, "cuda")
+    monkeypatch.setenv(launch.SETTING, "cuda")
     with pytest.raises(ValueError, match='JAXGAIT_GPU_LAUNCH must be "xla" or "driver", got \'cuda\''):
-        driver.chosen()
+        launch.chosen()
 
 
 def test_offsets_are_those_of_the_header():
     header = (pathlib.Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h").read_text()
     functions = re.findall(r"  _XLA_FFI_API_STRUCT_FIELD\((\w+)\);", header)
     start = 48  # size, extension, version of 24 bytes, internal
-    assert all(start + 8 * functions.index(name) == offset for name, offset in driver.API.items())
+    assert all(start + 8 * functions.index(name) == offset for name, offset in launch.API.items())

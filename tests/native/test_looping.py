@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from jaxgait.native import explain, looped
-from jaxgait.native.members import LOOP
+from jaxgait.native.looping import LOOP
 from jaxgait.native.passes import _rebuilt
 from jaxgait.native.primitives import read
 from tests.native.programs import kernel, loops_left, root
