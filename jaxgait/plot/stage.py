@@ -17,7 +17,7 @@ from matplotlib.patches import Polygon
 from jaxgait.outcome import COMPLETED_TEXT
 from jaxgait.plot.jumps import parted
 from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, arrow_scale, largest_force, rounded
-from jaxgait.plot.style import EARTH, FAILED, PALETTE, RED, axis_label, broken
+from jaxgait.plot.style import EARTH, FAILED, RED, axis_label, broken, line_colours
 
 WIDTH, NARROWEST, HEIGHT = 7.2, 4.2, 3.6
 """Of a figure in inches at most, which keeps its text legible in a file, and at least; height of a row of views."""
@@ -440,12 +440,12 @@ class _Panel:
     def __init__(self, ax: Axes, shown: Scene, curve: Curve, span: float, limits: Limits, window: float) -> None:
         self.ax, self.time, self.span, self.window = ax, shown.time, span, window
         low, high = limits.get((curve.name, curve.unit), (0.0, 1.0))
-        others = (c for c in PALETTE * len(curve.values) if c not in shown.legend.values())
+        colours = line_colours([*curve.values], shown.legend, [x.colour for x in (*shown.forces, *shown.trails)])
         drawn: list[np.ndarray] = []
-        for label, values in curve.values.items():
+        for (label, values), colour in zip(curve.values.items(), colours, strict=True):
             dashed = label in curve.measured or any(_on(values, other, high - low) for other in drawn)
             look: dict[str, Any] = {"lw": 1.1, "ls": (0, (3, 3)) if dashed else "-", "label": label}
-            ax.plot(*parted(self.time, values, shown.instants), color=shown.legend.get(label) or next(others), **look)
+            ax.plot(*parted(self.time, values, shown.instants), color=colour, **look)
             drawn.append(values)
         name = broken(axis_label(curve.name, curve.unit), LABEL)
         ax.set_ylabel(name, fontsize=6 if "\n" in name else 7, linespacing=1.0)

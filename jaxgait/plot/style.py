@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import pathlib
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -107,6 +108,28 @@ def axis_label(quantity: str | xr.DataArray, unit: str | None = None) -> str:
         unit = str(quantity.attrs.get("units", "")) if unit is None else unit
         quantity = str(quantity.attrs.get("long_name", quantity.name))
     return quantity if unit in (None, "", "1") else f"{quantity} ({unit})"
+
+
+def line_colours(names: Sequence[str], own: Mapping[str, str], elsewhere: Sequence[str] = ()) -> list[str]:
+    """Colours of lines by name: their own ones, otherwise such as nothing else in the picture has.
+
+    When these are used up, colours follow that are used elsewhere, and then those of other names. Lines of one panel
+    have different colours as long as there are enough.
+
+    Args:
+        names: of the lines of a panel.
+        own: colours with a meaning, by name.
+        elsewhere: further colours that the picture uses.
+
+    Examples:
+        >>> from jaxgait.plot.style import BLUE, GREEN, ORANGE, line_colours
+        >>> line_colours(["knee", "total"], {"knee": BLUE, "hip": ORANGE}, [GREEN])
+        ['#0072B2', '#D55E00']
+    """
+    named = [own.get(name) for name in names]
+    used = lambda colour: (colour in own.values(), colour in elsewhere)
+    others = itertools.cycle(sorted((c for c in PALETTE if c not in named), key=used) or PALETTE)
+    return [next(others) if colour is None else colour for colour in named]
 
 
 def broken(label: str, longest: int = LONGEST) -> str:

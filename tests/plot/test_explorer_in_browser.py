@@ -379,6 +379,9 @@ def test_each_curve_has_its_reference_and_lines_end_where_they_jump(shown, windo
     assert [colour for _, colour, *_ in dashed] == [one[1], two[1]] and one[1] != two[1]
     assert [rest for *_, rest in dashed] == [False] * 2 and {dash for *_, dash, _ in (*dashed, key)} == {"dash"}
     assert key[0] == "reference"
+    colours = "const legend = Object.fromEntries(SERIES.map((c, i) => ['body ' + i, c]).slice(0, arguments[0]));"
+    colours += "return lineColours({ forces: [], trails: [] }, ['total', 'kinetic', 'body 0'], legend)"
+    assert [len({*window.js(colours, bodies)}) for bodies in range(1, 7)] == [3] * 6, "of however many bodies"
     walk = (
         "const data = values => ({ data: values }), film = { time: data([0, 1, 2]), histories: { a: data([0, 1, 5]),"
         "b: data([7, 8, 9]) }, jumps: { sample: data([2]), before: { time: data([1.5]), a: data([2]), b: data([8.5]) },"

@@ -12,6 +12,7 @@ from jaxgait.models.walker.rigid import RollingWalker
 from jaxgait.plot import stage
 from jaxgait.plot.film import WIDTH
 from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Scene, View, scene
+from jaxgait.plot.style import PALETTE
 
 
 @pytest.fixture(autouse=True)
@@ -105,6 +106,18 @@ def test_a_curve_on_another_one_is_dashed():
     curves = (Curve("load", "N", {"left": load, "right": load + 1e-6, "other": load**2}),)
     figure, _ = stage.laid_out([("", walk(curves=curves))], True, pace=1.0)
     assert [line.get_linestyle() for line in figure.axes[1].lines[:3]] == ["-", "--", "-"]
+
+
+@pytest.mark.parametrize("bodies", [*range(1, len(PALETTE) + 1)])
+def test_curves_of_one_panel_differ_however_many_bodies_have_colours(bodies):
+    values = dict(zip(("total", "kinetic", "body 0"), np.random.default_rng(0).normal(size=(3, 1001)), strict=True))
+    legend = {f"body {i}": colour for i, colour in enumerate(PALETTE[:bodies])}
+    shown = walk(curves=(Curve("energy", "J", values),))._replace(legend=legend)
+    figure, _ = stage.laid_out([("", shown)], True, pace=1.0)
+    colours = [line.get_color() for line in figure.axes[1].lines[:3]]
+    assert len({*colours}) == 3 and colours[2] == PALETTE[0]
+    free = PALETTE[bodies:]
+    assert {*colours[:2]} <= {*free} or len(free) < 2, "no other body's as long as there are others"
 
 
 def test_a_run_without_forces_has_no_scale_of_them(jump):

@@ -14,9 +14,11 @@ from jaxgait.mechanics.spatial import kinematics
 from jaxgait.models.tree.model import TreeModel
 from jaxgait.models.tree.parts import ContactPoint
 from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Limb, Scene, View, disc, floor, points, rod, seen
-from jaxgait.plot.style import BLUE, PALETTE
+from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE
 from jaxgait.precision import cast, float64_default
 
+BODIES = (BLUE, ORANGE, GREEN, "#56B4E9", GREY, "#882255", PURPLE)
+"""Colours of bodies: neither that of forces nor the black of joints; last that of the reference in the explorer."""
 ABOVE, ASIDE = 0.2, 0.5
 """Viewing direction in rad of a motion outside the plane y = 0: above the horizon, and toward the front."""
 Placements = list[tuple[np.ndarray, np.ndarray]]
@@ -27,21 +29,30 @@ IN_PANEL, PANELS = 4, 3
 """Largest number of histories in a panel, and of panels of one kind."""
 THICKNESS = 0.03
 """Thickness of a rod as a fraction of the height of the view."""
+ROUNDING = 1e-9
+"""Relative differences of places that are the same."""
 
 
 @float64_default
 def scene(model: TreeModel, run: xr.Dataset) -> Scene:
-    """The bodies, with contact balls, the ground and its forces; see `jaxgait.plot.scene`."""
+    """The bodies, with contact balls, the ground and its forces; see `jaxgait.plot.scene`.
+
+    Massless links that slide from the ground are no bodies but coordinates, and not drawn.
+    """
     tree = model.tree()
     moved = jax.jit(jax.vmap(lambda q, v: [(w.R, w.r) for w in kinematics(cast(model).tree(), q, v).world]))
     world = [(np.asarray(R), np.asarray(r)) for R, r in moved(jnp.asarray(run.q.values), jnp.asarray(run.v.values))]
-    rods = [(i, a, b) for i in range(len(world)) for a, b in _rods(model, tree, world, i)]
-    colours = [PALETTE[i % len(PALETTE)] for i in range(len(world))]
-    balls = [(c.radius, _centre(tree, world, c), colours[tree.index(c.body)]) for c in model.contacts.values()]
-    everything = np.concatenate([end.reshape(-1, 3) for _, *ends in rods for end in ends])
+    sliding = _coordinates(model)
+    bodies = [i for i, name in enumerate(tree.names) if name not in sliding]
+    rods = [(i, a, b) for i in bodies for a, b in _rods(model, tree, world, i)]
+    balls = [(float(c.radius), _centre(tree, world, c), tree.index(c.body)) for c in model.contacts.values()]
+    visible = sorted({i for i, *_ in rods} | {i for r, _, i in balls if r > 0.0})
+    colours = {i: BODIES[k % len(BODIES)] for k, i in enumerate(visible)}
+    ends = [*(world[i][1] for i in bodies), *(end for _, *both in rods for end in both)]
+    everything = np.concatenate([end.reshape(-1, 3) for end in ends])
     planar = bool(np.abs(everything[:, 1]).max() < 1e-9)
     flat = (lambda x: seen(x, 0.0, 0.0)) if planar else (lambda x: seen(x, ASIDE, ABOVE))
-    ground = _floor(everything, max(float(r) for r, *_ in balls)) if balls and not planar else ()
+    ground = _floor(everything, max(r for r, *_ in balls)) if balls and not planar else ()
     edges = [flat(everything), *(flat(centre) + sense * r for r, centre, _ in balls for sense in (-1.0, 1.0))]
     seen_at = np.concatenate([*edges, *(body.outline[0] for body in ground)])
     low, high = seen_at.min(axis=0), seen_at.max(axis=0)
@@ -49,8 +60,9 @@ def scene(model: TreeModel, run: xr.Dataset) -> Scene:
     tall = 1.3 * max(high[1] - low[1], 0.7 * (high[0] - low[0]), 1e-6)
     view = View((0.5 * (low + high))[None], (max(1.0, 1.1 * (high[0] - low[0]) / tall) * tall, tall))
     limbs = [Limb(rod(flat(a), flat(b)), THICKNESS * tall, colours[i]) for i, a, b in rods]
-    touching = [Body(disc(flat(centre), float(r)), colour, 0.5) for r, centre, colour in balls if float(r) > 0.0]
-    joints = [Body(disc(flat(r), 0.6 * THICKNESS * tall, 12), "black") for _, r in world]
+    touching = [Body(disc(flat(centre), r), colours[i], 0.5) for r, centre, i in balls if r > 0.0]
+    joints = [Body(disc(flat(world[i][1]), 0.6 * THICKNESS * tall, 12), "black") for i in bodies]
+    named = {tree.names[i]: colour for i, colour in colours.items()}
     return Scene(
         time=run.time.values,
         shapes=(*ground, *touching, *limbs, *joints),
@@ -58,7 +70,7 @@ def scene(model: TreeModel, run: xr.Dataset) -> Scene:
         ground=Ground() if balls and planar else None,
         forces=_forces(model, tree, world, run, flat),
         curves=_curves(model, run),
-        legend=dict(zip(tree.names, colours, strict=True)) if len(world) <= len(PALETTE) else {"bodies": BLUE},
+        legend=named if len(named) <= len(BODIES) else {"bodies": BLUE},
     )
 
 
@@ -88,15 +100,31 @@ def _floor(everything: np.ndarray, reach: float) -> tuple[Body]:
     return (floor((back - margin, right - margin), (front + margin, left + margin), ASIDE, ABOVE),)
 
 
+def _coordinates(model: TreeModel) -> set[str]:
+    """Massless links that slide from the ground, or from such a link: they place the next body, and are none."""
+    found: set[str] = set()
+    for name, link in model.links.items():
+        massless = not np.any(link.mass) and not np.any(link.inertia)
+        slides = bool(link.joint.screws) and not any(any(screw[:3]) for screw in link.joint.screws)
+        if massless and slides and (link.parent is None or link.parent in found):
+            found.add(name)
+    return found
+
+
 def _rods(model: TreeModel, tree: Any, world: Placements, i: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Ends in m of the rods of one body: to its children's joints, to its contact points, or to its free end."""
+    """Ends in m of the rods of one body: to its children's joints, to its contact points, and to its free end.
+
+    The free end is twice as far as the centre of mass, in a body whose joints and contact points are all nearer.
+    """
     R, r = world[i]
     name = tree.names[i]
-    ahead = [world[j][1] for j, link in enumerate(model.links.values()) if link.parent == name]
-    touching = [_point(R, r, c.position) for c in model.contacts.values() if c.body == name]
-    com = np.asarray(model.links[name].com, dtype=float)
-    tip = [] if ahead or touching else [_point(R, r, 2.0 * com)]
-    return [(r, end) for end in (*ahead, *touching, *tip)]
+    ends = [world[j][1] for j, link in enumerate(model.links.values()) if link.parent == name]
+    ends += [_point(R, r, c.position) for c in model.contacts.values() if c.body == name]
+    com = _point(R, r, model.links[name].com) - r
+    reach = max((float(((end - r) * com).sum(axis=-1).max()) for end in ends), default=0.0)
+    if reach < (1.0 - ROUNDING) * float((com**2).sum(axis=-1).max()):
+        ends.append(r + 2.0 * com)
+    return [(r, end) for end in ends if np.abs(end - r).max() > ROUNDING * (1.0 + np.abs(r).max())]
 
 
 def _point(R: np.ndarray, r: np.ndarray, position: Any) -> np.ndarray:

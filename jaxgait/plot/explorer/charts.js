@@ -37,10 +37,13 @@ function perStride(film, x, y) {
   return [xs, ys];
 }
 
-/** Colours of lines by name: those of the scene, otherwise ones that nothing else in the picture has. */
+/** Colours of lines by name: those of the scene, otherwise ones that nothing else in the picture has, then those used elsewhere, then other names'. */
 function lineColours(film, names, legend) {
-  const taken = [...Object.values(legend), ...[...film.forces, ...film.trails].map(d => d.colour)], free = SERIES.filter(c => !taken.includes(c));
-  return names.map((name, i) => legend[name] ?? free[i % free.length] ?? SERIES[i % SERIES.length]);
+  const named = names.map(name => legend[name]), bodies = Object.values(legend), elsewhere = [...film.forces, ...film.trails].map(d => d.colour);
+  const used = c => 2 * bodies.includes(c) + elsewhere.includes(c), left = SERIES.filter(c => !named.includes(c)).sort((a, b) => used(a) - used(b));
+  const others = left.length ? left : SERIES;
+  let next = 0;
+  return named.map(colour => colour ?? others[next++ % others.length]);
 }
 
 /** The title below a chart, and that beside it, in lines that fit there. */
