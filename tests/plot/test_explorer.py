@@ -26,6 +26,7 @@ from jaxgait.motion.stride import Person
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.plot.explorer import explore, page
 from jaxgait.plot.explorer.lines import _quoted, lines
+from jaxgait.plot.explorer.playback import MAX_STEPS, samples_to_play
 from jaxgait.plot.explorer.serving import server
 from jaxgait.plot.scene import Scene, scene
 from jaxgait.run import Sampling
@@ -242,7 +243,8 @@ def test_a_scan_of_a_model_without_a_scene_simulates_nothing(scan):
     unseen, messages = type("Unseen", (Bungee,), {"scene": ""}), []
     found = explore(scan, model=unseen(rope_length=28.0), say=messages.append)
     assert (
-        messages == ["Unseen has no scene to show (see jaxgait.plot.scene): numbers and lines only."] and not found.runs
+        messages == ["Unseen has no scene to show (see jaxgait.plot.scene): numbers and commands only."]
+        and not found.runs
     )
     assert found.header["why"] == messages[0] and "lines" in found.header
 
@@ -293,12 +295,36 @@ def test_scenes_of_members_may_read_the_phase(kept):
     found = explore(members, say=messages.append)
     assert len(messages) == (kept is not True), "simulated again if the scan has no phases"
     for member, run in found.runs.items():
-        alone = jaxgait.simulate(Shown(speed=float(members.speed[member])), samples=40)
+        samples = 40 if kept is True else 280  # of those that are simulated, as many as are played
+        alone = jaxgait.simulate(Shown(speed=float(members.speed[member])), samples=samples)
         np.testing.assert_array_equal(run.phase, alone.phase)
         np.testing.assert_array_equal(run.event_name, alone.event_name)
     if kept == ["h", "v"]:
         with pytest.raises(ValueError, match="an animation needs all states and outputs, but the run has no phase"):
             scene(members.isel(speed=0))
+
+
+def test_members_of_a_scan_of_one_sample_are_played_densely():
+    """The scan has only the start and the end of its members, between which a film would be a straight line."""
+    scan = ensemble(Bungee(), {"mass": [60.0, 80.0]}, observe=["clearance"], duration=10.0, samples=1)
+    found = explore(scan, members=1)
+    assert found.runs[0].sizes["time"] == MAX_STEPS + 1
+    there = {}
+    exec(line(found.recipe, 0)["python"], there)
+    np.testing.assert_allclose(there["run"].height, found.runs[0].height, rtol=1e-6)
+    assert [samples_to_play(*own) for own in [(1, 20), (70, 2), (400, 5), (200, None)]] == [100, 140, 400, 200]
+
+
+def test_commands_say_which_class_must_be_defined_first(scan, monkeypatch):
+    class Jump(Bungee):
+        pass
+
+    there = {}
+    monkeypatch.setattr(Jump, "__module__", "__main__")
+    text = line(scan_recipe(scan, Jump(rope_length=28.0)), 0)["python"]
+    assert "\n# Jump is of a script, a notebook or a function: define it here, or import it\n" in text
+    assert "__main__" not in text
+    exec(text.replace("duration=12.0", "duration=0.1"), there | {"Jump": Jump})
 
 
 @needs_plotly

@@ -50,10 +50,13 @@ Values = Mapping[str, Any]
 
 
 def _python(model: Model, plain: Values, started: Values, options: Values) -> str:
-    name, module = type(model).__name__, _importable_from(model)
+    name, module = type(model).__name__, _importable_from(type(model))
     imports = ["simulate", *(["with_parameters"] if plain else []), *([name] if module == "jaxgait" else [])]
     lines = [f"from jaxgait import {', '.join(sorted(imports))}"]
-    lines += [] if module == "jaxgait" else [f"from {module} import {name}"]
+    if not module:
+        lines += [f"# {name} is of a script, a notebook or a function: define it here, or import it"]
+    elif module != "jaxgait":
+        lines += [f"from {module} import {name}"]
     call = f"with_parameters({name}(), {_dict(plain)})" if plain else f"{name}()"
     arguments = "".join(f", {n}={x!r}" for n, x in options.items())
     if started:
@@ -101,9 +104,11 @@ def _typed(value: Any) -> str:
     return ";".join(map(one, rows)) if rows.ndim > 1 else one(rows)
 
 
-def _importable_from(model: Model) -> str:
-    """The module from which a user imports a model's class."""
-    return "jaxgait" if getattr(jaxgait, type(model).__name__, None) is type(model) else type(model).__module__
+def _importable_from(kind: type[Model]) -> str:
+    """The module from which a user imports a model's class; empty if it is of a script, a notebook or a function."""
+    if getattr(jaxgait, kind.__name__, None) is kind:
+        return "jaxgait"
+    return "" if registry.session_mark(kind) else kind.__module__
 
 
 def _settings(model: Model, known_as: str) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ import math
 import os
 import pathlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from jaxgait.notes import note
 from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.choice import extremes, one_of_each_status, spread
 from jaxgait.plot.explorer.lines import lines
-from jaxgait.plot.explorer.playback import Pack, history_labels, measured_histories, one_run, playback
+from jaxgait.plot.explorer.playback import Pack, history_labels, measured_histories, one_run, playback, samples_to_play
 from jaxgait.plot.film import usual_pace
 from jaxgait.plot.scale import boundaries, colours, texts
 from jaxgait.plot.scene import scene
@@ -177,12 +177,13 @@ def explore(
     rows = table(data)
     recipe, why = _recipe(data, model)
     if recipe is not None and not getattr(recipe.model, "scene", ""):
-        why = f"{type(recipe.model).__name__} has no scene to show (see jaxgait.plot.scene): numbers and lines only."
+        why = f"{type(recipe.model).__name__} has no scene to show (see jaxgait.plot.scene): numbers and commands only."
     own = {} if recipe is None else recipe.model.search
     chosen = _measure(rows, None if measure == STATUS else measure, own)
     reference = None if recipe is None else _nearest(rows, recipe)
     wanted = [] if recipe is None or why else _wanted(rows, recipe, chosen, reference, members)
     kept = _kept(data, recipe, wanted) if recipe is not None and wanted else {}
+    recipe = _playable(recipe) if recipe is not None and not kept else recipe
     message = f"simulating {len(wanted)} of {rows.size} members for playback" if kept is None else why
     if message:
         say(message)
@@ -225,6 +226,13 @@ def _recipe(scan: xr.Dataset, model: Model | None) -> tuple[Recipe | None, str]:
         return scan_recipe(scan, model), ""
     except ValueError as error:
         return None, f"No member can be played: {error}."
+
+
+def _playable(recipe: Recipe) -> Recipe:
+    """A recipe of members with enough samples for a film: a scan of measures may have only a start and an end."""
+    own = recipe.options.get("samples")
+    more = {} if own is None else {"samples": samples_to_play(own, recipe.options.get("strides"))}
+    return replace(recipe, options=recipe.options | more)
 
 
 def _measure(rows: Table, name: str | None, search: Mapping[str, Any]) -> str | None:

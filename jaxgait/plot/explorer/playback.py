@@ -84,6 +84,15 @@ def one_run(runs: xr.Dataset, member: int) -> xr.Dataset:
     return run
 
 
+def samples_to_play(own: int, strides: int | None) -> int:
+    """Number of samples (per stride) of a member simulated for playback: as many as are played, if its scan has fewer.
+
+    A multiple of those of the scan, such that its times are among them.
+    """
+    most = MAX_STEPS if strides is None else MAX_STEPS // min(strides, MAX_STRIDES)
+    return own * max(1, most // own)
+
+
 def frames(run: xr.Dataset, reached: float) -> Int[np.ndarray, " samples"]:
     """The samples to play of a run that ended at `reached` (s): of the last strides, or of all; always the last one."""
     last = max(1, int(np.searchsorted(run.time.values, reached * (1.0 + 1e-9), side="right")) - 1)
