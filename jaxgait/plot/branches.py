@@ -24,6 +24,12 @@ ORDERS = {1: BLUE, 2: RED, 4: GREEN, 8: ORANGE}
 """Colours of gaits by the number of strides after which they repeat; others are black."""
 MARKERS = {"fold": "s", "branch point": "^", "period doubling": "o", "Neimark-Sacker": "D"}
 """Of bifurcations, by their kind."""
+BETWEEN = 10
+"""Pieces of a line between neighbouring points of a branch."""
+FLATTER = 3.0
+"""How much more a curve may bend toward one of two neighbours than toward the other."""
+CLOSE = 1e-3
+"""Share of the way between two points up to which a bifurcation is drawn as one of them."""
 MULTIPLIER = "multiplier"
 """The quantity that stability depends on."""
 Quantity = int | np.integer | Literal["multiplier"] | Callable[[Branch], Float[np.ndarray, " points"]]
@@ -132,7 +138,7 @@ def draw_branches(
     for branch in branches:
         colour = ORDERS.get(branch.order, "black")
         heights = _heights(branch, quantity)
-        parameter, height, *parts = _joined(branch, heights, opens=opens)
+        parameter, height, *parts = _joined(branch, heights)
         for part, dash in zip(parts, ("-", "--"), strict=True):
             ax.plot(parameter, np.where(part, height, np.nan), dash, color=colour, lw=1.4)
         for point, y in zip(_special(branch), [*heights.origin, *heights.bifurcations], strict=True):
@@ -259,28 +265,87 @@ def _coordinate(quantity: Quantity, count: int) -> int | None:
     return number if 0 <= number < count else None
 
 
-def _joined(branch: Branch, heights: _Heights, *, opens: bool) -> tuple[np.ndarray, ...]:
+class _Knot(NamedTuple):
+    """A point that a line is drawn through."""
+
+    parameter: float
+    height: float
+    z: np.ndarray
+    stable: bool
+    unstable: bool
+    """Whether it belongs to the stable and to the unstable part of the branch: a bifurcation belongs to both."""
+
+
+def _joined(branch: Branch, heights: _Heights) -> tuple[np.ndarray, ...]:
     """Parameter, quantity, and which points are on the stable and on the unstable parts of a branch.
 
-    Located bifurcations join the parts, unless the detour over the nearest one more than doubles the way between two
-    points. From its origin, a coordinate of a gait of doubled period opens with the square root of the parameter.
+    At the origin of a branch of doubled period the parameter turns back, as in a fold.
     """
-    height = heights.points
-    path = np.column_stack([branch.parameter, height])
+    knots = _knots(branch, heights)
+    parameter, height, stable, unstable = (np.array([knot[i] for knot in knots]) for i in (0, 1, 3, 4))
+    path = np.column_stack([parameter, [knot.z for knot in knots]])
+    steps = np.linalg.norm(np.diff(path / np.maximum(np.ptp(path, axis=0), 1e-300), axis=0), axis=1)
+    along = np.concatenate([[0.0], np.cumsum(np.maximum(steps, 1e-12))])
+    drawn = (stable[1:] & stable[:-1]) | (unstable[1:] & unstable[:-1])
+    found = []
+    for part in np.split(np.arange(len(knots)), np.flatnonzero(~drawn) + 1):  # nothing is known in a gap
+        born = branch.origin is not None and bool(part[0] == 0)
+        curves = (_smooth(along[part], x[part], even=even) for x, even in ((parameter, born), (height, False)))
+        found.append((*curves, _within(stable[part]), _within(unstable[part])))
+    return tuple(np.concatenate(column) for column in zip(*found, strict=True))
+
+
+def _knots(branch: Branch, heights: _Heights) -> list[_Knot]:
+    """The points of a branch, its origin, and located bifurcations where its stability changes.
+
+    These join the parts, unless the detour over the nearest one more than doubles the way between two points.
+    """
+    path = np.column_stack([branch.parameter, heights.points])
     scale = np.maximum(np.ptp(path, axis=0), 1e-300)
     way = lambda *stops: sum(np.linalg.norm((b - a) / scale) for a, b in itertools.pairwise(stops))
-    rows = [(p, y, s, not s) for p, y, s in zip(branch.parameter, height, branch.stable, strict=True)]
-    located = [np.array([b.parameter, y]) for b, y in zip(branch.bifurcations, heights.bifurcations, strict=True)]
+    rows = zip(branch.parameter, heights.points, branch.z, branch.stable, strict=True)
+    knots = [_Knot(p, y, z, stable, not stable) for p, y, z, stable in rows]
+    both = lambda point, y: _Knot(point.parameter, y, point.z, True, True)
+    located = [both(*one) for one in zip(branch.bifurcations, heights.bifurcations, strict=True)]
     for i in np.flatnonzero(branch.stable[1:] != branch.stable[:-1])[::-1]:
         begin, end = path[i], path[i + 1]
-        near = min(located, key=lambda b, begin=begin, end=end: way(begin, b, end), default=None)
-        if near is not None and way(begin, near, end) <= 2.0 * way(begin, end):
-            rows.insert(int(i) + 1, (*near, True, True))
+        detour = lambda b, begin=begin, end=end: way(begin, np.array(b[:2]), end)
+        near = min(located, key=detour, default=None)
+        if near is None or detour(near) > 2.0 * way(begin, end):
+            continue
+        share = way(begin, np.array(near[:2])) / way(begin, end)
+        if CLOSE < share < 1.0 - CLOSE:
+            knots.insert(int(i) + 1, near)
+        else:
+            same = int(i) + (share > 0.5)
+            knots[same] = knots[same]._replace(stable=True, unstable=True)
     if branch.origin is not None:
-        birth, start = branch.origin, heights.origin[0]
-        parameter, first, stable, unstable = rows[0]
-        power = 2 if opens else 1  # both points of the orbit have the same period
-        for s in np.linspace(1.0, 0.0, 12)[1:]:
-            along = birth.parameter + s**power * (parameter - birth.parameter)
-            rows.insert(0, (along, start + s * (first - start), stable, unstable))
-    return tuple(np.array(column) for column in zip(*rows, strict=True))
+        knots.insert(
+            0, _Knot(branch.origin.parameter, heights.origin[0], branch.origin.z, knots[0].stable, knots[0].unstable)
+        )
+    return knots
+
+
+def _smooth(x: np.ndarray, y: np.ndarray, *, even: bool) -> np.ndarray:
+    """Values at points and, between neighbours, on cubics: two parabolas through a further neighbour, blended.
+
+    The flatter one limits the other, so that nothing swings beside a kink. An `even` function has its slope of zero at
+    the first point.
+    """
+    width = np.diff(x)
+    bends = np.diff(np.diff(y) / width) / (x[2:] - x[:-2])
+    first = np.diff(y[:2]) / width[:1] ** 2 if even else bends[:1]
+    known = np.concatenate([first, bends, bends[-1:] if bends.size else first])
+    left, right = (known[:-1], known[1:]) if known.size else np.zeros((2, width.size))
+    limited = lambda one, other: np.sign(one) * np.minimum(abs(one), FLATTER * abs(other))
+    t = np.arange(BETWEEN) / BETWEEN
+    bend = np.outer(limited(left, right), 1.0 - t) + np.outer(limited(right, left), t)
+    between = y[:-1, None] + np.outer(np.diff(y), t) - t * (1.0 - t) * width[:, None] ** 2 * bend
+    return np.append(between, y[-1])
+
+
+def _within(part: np.ndarray) -> np.ndarray:
+    """Which of the points of `_smooth` belong to a part: those given to it, and those between two of them."""
+    between = np.repeat((part[1:] & part[:-1])[:, None], BETWEEN, axis=1)
+    between[:, 0] = part[:-1]
+    return np.append(between, part[-1])

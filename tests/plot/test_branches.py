@@ -26,7 +26,7 @@ def branch_with(*located, order=1, **changes):
 
 
 def joined(branch, quantity):
-    return branches._joined(branch, branches._heights(branch, quantity), opens=quantity == 0)
+    return branches._joined(branch, branches._heights(branch, quantity))
 
 
 def names(figure):
@@ -99,6 +99,38 @@ def test_a_branch_of_doubled_period_starts_at_its_origin():
     np.testing.assert_allclose(ends, [middle - apart, middle + apart], atol=1e-6)
     with pytest.raises(ValueError, match="return_map needs the model that it maps: give model="):
         branch_diagram(double, return_map=logistic)
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_lines_bend_as_their_branches_do(squared):
+    """Also beside a period doubling, where chords are a wedge, and of functions of the coordinate."""
+    logistic = lambda model, z: model.r * z * (1.0 - z)
+    single = continuation(logistic, Growth(), "r", np.array([0.6]), (2.5, 3.2))
+    double = period_doubled(logistic, Growth(), single, single.bifurcations[0], 3.4)
+    across, up, *_ = joined(double, (lambda b: b.z[:, 0] ** 2) if squared else 0)
+    between = [0.5 * (x[1:] + x[:-1]) for x in (across, up)]  # the middle of each straight piece
+    z = np.sqrt(between[1]) if squared else between[1]
+    true = (1.0 - z + np.sqrt((1.0 - z) ** 2 + 4.0 * z * (1.0 - z))) / (2.0 * z * (1.0 - z))  # growth of its gait
+    assert np.abs(between[0] - true).max() < 1e-3 * np.ptp(across)
+    turns = np.diff(np.unwrap(np.arctan2(np.diff(up) / np.ptp(up), np.diff(across) / np.ptp(across))))
+    assert np.abs(turns).max() < 0.1, "rad: no kinks"
+
+
+def test_lines_do_not_swing_beside_a_kink_or_across_a_gap():
+    p = np.linspace(0.0, 1.0, 11)
+    kinked = branch_with(parameter=p, z=np.maximum(p - 0.5, 0.0)[:, None], stable=np.full(11, True))
+    across, up, *_ = joined(kinked, 0)
+    np.testing.assert_allclose(up, np.maximum(across - 0.5, 0.0), atol=1e-12)
+    jumping = branch_with(z=np.where(p < 0.55, 0.0, p)[:, None])  # at no bifurcation
+    across, up, stable, unstable = joined(jumping, 0)
+    np.testing.assert_allclose(up, np.where(across < 0.55, 0.0, across), atol=1e-12)
+    assert across[stable].max() == p[5] and across[unstable].min() == p[6]
+
+
+def test_a_bifurcation_at_a_point_of_the_branch_is_that_point():
+    branch = branch_with((0.6 - 1e-7, 0.36))
+    across, _, stable, unstable = joined(branch, 0)
+    assert across[stable & unstable].tolist() == [branch.parameter[6]] and np.all(np.diff(across) > 0.0)
 
 
 def test_walks_are_drawn_by_the_coordinate_that_the_branches_are():
