@@ -11,6 +11,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import ListedColormap
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
 
 from jaxgait.outcome import COMPLETED_TEXT
@@ -23,8 +25,10 @@ MAX_HATCHED = 20_000
 """Largest number of members of a map without a value that are hatched: each is a polygon, and more take minutes."""
 TITLE = 100
 """Characters of a line above a panel."""
-SQUARE, LARGEST_SQUARE = 0.4, 6.0
-"""Size of the square on a cell whose member ended early: fraction of the cell, and at most in points."""
+SQUARE, LARGEST_SQUARE, SMALLEST_SQUARE = 0.4, 6.0, 2.5
+"""Size of the square on a cell whose member ended early: fraction of the cell, and at most and at least in points."""
+HATCH = "\\\\\\\\"
+"""Of cells too small for a square; that of cells without a value leans the other way."""
 POINT, RING = 14.0, 44.0
 """Areas of a sampled member, and of the ring around one that ended early, in square points."""
 EXTREMES = {"highest": ("^", "▲"), "lowest": ("v", "▼")}
@@ -35,7 +39,8 @@ def draw_map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> No
     """A variable over two parameters, with its name, its extremes and how members ended.
 
     Members without a value have the colour of their status; those that have one although they ended early have a
-    square or a ring in it. If most values are close together, the colours are in unequal steps (see `boundaries`).
+    square or a ring in it, or are hatched where cells are too small for a square. If most values are close together,
+    the colours are in unequal steps (see `boundaries`).
 
     Args:
         ax: where to draw.
@@ -111,10 +116,16 @@ def set_scale(axis: Axis, column: Column) -> None:
 
 def _cells(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:
     """Draws numbers of a grid of members as cells."""
+    across, up = _corners(rows, along)
+    return lambda z, **looks: (ax.pcolor if "hatch" in looks else ax.pcolormesh)(across, up, z, **looks)
+
+
+def _corners(rows: Table, along: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Of the cells of a grid of members, along the axes of the picture, (second dimension + 1, first one + 1)."""
     levels = [rows.columns[d].values.reshape(rows.shape).take(0, 1 - i) for i, d in enumerate(rows.dims)]
     edges = [cell_edges(z, rows.columns[d].geometric) for z, d in zip(levels, rows.dims, strict=True)]
-    across, up = (np.meshgrid(*edges)[rows.dims.index(n)] for n in along)
-    return lambda z, **looks: (ax.pcolor if "hatch" in looks else ax.pcolormesh)(across, up, z, **looks)
+    grids = np.meshgrid(*edges)
+    return grids[rows.dims.index(along[0])], grids[rows.dims.index(along[1])]
 
 
 def _samples(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:
@@ -192,18 +203,35 @@ def _draw_empty(ax: Axes, draw: Callable[..., Any], empty: np.ndarray, rows: Tab
 
 
 def _mark_early_ends(ax: Axes, known: np.ndarray, rows: Table, along: Sequence[str]) -> None:
-    """Squares on cells, rings around points, of members that have a value although they did not complete."""
+    """Squares on cells (small ones are hatched), rings around points, of members that have a value but ended early."""
     across, up = (rows.columns[n].values for n in along)
     looks: dict[str, Any] = {"facecolor": "none", "s": RING, "marker": "o", "linewidth": 1.2}
+    size = LARGEST_SQUARE
     if len(rows.dims) == 2:
         box = ax.get_window_extent()
         cell = min(box.width / np.unique(across).size, box.height / np.unique(up).size) * 72.0 / ax.figure.dpi
-        looks = {"edgecolor": "white", "s": min(SQUARE * cell, LARGEST_SQUARE) ** 2, "marker": "s", "linewidth": 0.5}
+        size = min(SQUARE * cell, LARGEST_SQUARE)
+        looks = {"edgecolor": "white", "s": size**2, "marker": "s", "linewidth": 0.5}
     paint = "edgecolor" if "facecolor" in looks else "facecolor"
     for number, (sentence, colour) in enumerate(rows.statuses):
         which = known & ~rows.completed & (rows.status == number)
-        if which.any():
+        if not which.any():
+            continue
+        if size < SMALLEST_SQUARE:
+            hatched = {"facecolor": "none", "edgecolor": colour, "linewidth": 0.0, "hatch": HATCH}
+            cells = _outlines(_corners(rows, along), which.reshape(rows.shape).T)
+            ax.add_patch(PathPatch(cells, label=sentence, zorder=4, **hatched))
+        else:
             ax.scatter(across[which], up[which], label=sentence, zorder=4, **{paint: colour}, **looks)
+
+
+def _outlines(corners: tuple[np.ndarray, np.ndarray], which: np.ndarray) -> Path:
+    """Some cells of a grid as one path, which takes no longer to hatch than one cell."""
+    i, j = np.nonzero(which)
+    around = [(i, j), (i, j + 1), (i + 1, j + 1), (i + 1, j), (i, j)]
+    points = np.stack([np.stack([x[at] for x in corners], axis=-1) for at in around], axis=1)
+    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
+    return Path(points.reshape(-1, 2), codes * len(i))
 
 
 def no_value(own: bool, sentence: str, colour: str) -> dict[str, Any]:

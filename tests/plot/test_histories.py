@@ -170,6 +170,21 @@ def test_members_that_ended_early_with_a_value_are_marked(dims):
         assert picture(sampled, ["low"]).axes[0].collections[-1].get_offsets().tolist() == [[0.0, 0.0]]
 
 
+def test_small_cells_that_ended_early_are_hatched():
+    """A square in a cell of a dense map would be a dot of a pixel, and so would its legend."""
+    k, c = np.linspace(1.0, 2.0, 60), np.linspace(0.0, 3.0, 50)
+    fell = np.add.outer(k, c / 3.0) > 2.1
+    data = xr.Dataset({"rho": (("k", "c"), np.outer(k, c)), "status": (("k", "c"), 10 * fell)}, {"k": k, "c": c})
+    figure = picture(data.assign_attrs(status_legend='{"0": "completed", "10": "ended early: fell"}'))
+    (marked,) = (patch for patch in figure.axes[0].patches if patch.get_hatch())
+    inside = marked.get_path().contains_points([(k[-1], c[-1]), (k[20], c[-1]), (k[0], c[0]), (k[30], c[5])])
+    assert inside.tolist() == [fell[-1, -1], fell[20, -1], fell[0, 0], fell[30, 5]] == [True, True, False, False]
+    assert len(marked.get_path().vertices) == 5 * fell.sum()
+    (named,) = figure.legends[0].get_patches()
+    assert named.get_hatch() == marked.get_hatch() == maps.HATCH
+    assert figure.legends[0].get_texts()[0].get_text() == "ended early: fell"
+
+
 def test_values_crowded_at_their_best_are_in_unequal_steps_of_colour():
     along = np.linspace(0.0, 1.0, 9)
     rho = 0.998 - np.subtract.outer(along, along**1.2) ** 4
