@@ -172,7 +172,6 @@ COVERED = {
     "models/creeper/artery.py": "models/creeper/test_model.py",
     "models/creeper/chain.py": "papers/test_creeper_spatial.py",
     "models/creeper/measures.py": "papers/test_creeper_axial.py",
-    "models/tree/scene.py": "models/tree/test_scene.py",
     "models/exoskeleton/dynamics.py": "models/exoskeleton/test_formulations.py",
     "models/exoskeleton/elements.py": "models/exoskeleton/test_formulations.py",
     "models/exoskeleton/scene.py": "models/exoskeleton/test_pictures.py",
