@@ -239,7 +239,6 @@ COVERED = {
     "solve/dense.py": "solve/test_verner.py",
     "solve/derivatives.py": "solve/test_schemes.py",
     "solve/dataset.py": "solve/test_simulate.py",
-    "solve/guards.py": "solve/test_event_driven.py",
     "solve/names.py": "test_model.py",
     "solve/segments.py": "solve/test_hybrid.py",
     "solve/resolving.py": "solve/test_float32.py",

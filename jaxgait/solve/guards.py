@@ -1,4 +1,4 @@
-"""Guards of an event-driven run that are wrong: they cannot fire, as they rise through zero, or they jump."""
+"""Guards of an event-driven run that are wrong: they cannot fire (again), as they rise or sink, or they jump."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from jaxtyping import Array, Float, Int
 
 from jaxgait.checks import is_concrete, warn_user
 from jaxgait.outcome import FIRST_TERMINATION
+from jaxgait.precision import float64_default
 from jaxgait.run import WHOLE_WITHIN, Trajectory, usual_duration
-from jaxgait.solve.steps import prepared, rounding
+from jaxgait.solve.steps import like_state, prepared, rounding
 
 _NEGLIGIBLE = 1e-9
 """Part of a guard's largest value that counts as zero."""
@@ -50,7 +51,7 @@ def phases(model: Any, trajectory: Trajectory) -> Int[Any, " times"]:
 
 
 def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]) -> None:
-    """Warns once of transitions that did not happen, although or because their guards are on the wrong side of zero.
+    """Warns of transitions that did not happen (again), as their guards are on the wrong side of zero.
 
     In a run that is shorter than the model's own duration, and does not end before, a guard may be negative all the
     time and right, unless it only falls; so may one that is zero at the start of a run that ends early, as at the top
@@ -63,7 +64,7 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
 
     Warns:
         UserWarning: if a guard rises through zero between two samples and never falls, or is negative (or zero and then
-            negative) at all samples at which the transition might happen.
+            negative) at all samples at which the transition might happen; and if a reset sends it below zero for good.
     """
     phase, past, (happened, _) = phases(model, trajectory), _past(trajectory), _events(trajectory)
     whole = float(trajectory.t_end) >= (1.0 - WHOLE_WITHIN) * usual_duration(model)
@@ -92,6 +93,8 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
             "because events are where guards fall through zero: if it should have, start where it is positive, or "
             "return the opposite sign (or give it `armed`, false where it does not count)"
         )
+    if sunk := _sunk_guard(model, trajectory, values):
+        warn_user(f"a reset of {type(model).__name__} may be wrong: {sunk}")
 
 
 def jump_of_guard(model: Any, trajectory: Trajectory, step: float) -> str:
@@ -139,6 +142,47 @@ def jump_of_guard(model: Any, trajectory: Trajectory, step: float) -> str:
             what = f"the guard of {name!r} jumps there, from {before:.3g} to {after:.3g}"
             return f"{what}: return a continuous number, such as a distance instead of its sign"
     return ""
+
+
+@float64_default
+def _sunk_guard(model: Any, trajectory: Trajectory, values: Mapping[str, Any]) -> str:
+    """Which guard a reset has sent below zero for good, as one that forgets to turn a velocity; "" if none.
+
+    It was changed by the reset of its own event, then stays negative up to the end of the run, and is farther below
+    zero there than it ever was above: a guard that swings back, or that a reset only lets pass, is none.
+    """
+    (happened, instants), phase, ts = _events(trajectory), np.asarray(phases(model, trajectory)), trajectory.ts
+    for i, (name, one) in enumerate(model.transitions().items()):
+        own = np.flatnonzero(happened == i)
+        if one.ends or one.reset is None or not own.size:
+            continue
+        at, counts = instants[own[-1]], np.isin(phase, one.sources)
+        past = np.asarray(ts) > at + rounding(at)
+        value = np.where(counts, np.asarray(values[name]), np.nan)
+        later, before = value[past & (phase >= 0)], value[~past & counts]
+        above = np.max(before, initial=0.0, where=np.isfinite(before))
+        sinks = later.size and (later < 0.0).all() and later[-1] == later.min()
+        if sinks and later[-1] < -above < 0.0 and _is_changed(model, trajectory, one, int(own[-1])):
+            return (
+                f"that of {name!r} at {at:.4g} s leaves its guard at or below zero, where it sinks and cannot fire "
+                "again: let the reset turn what falls (a speed), or move it above zero, or lead to another phase"
+            )
+    return ""
+
+
+def _is_changed(model: Any, trajectory: Trajectory, transition: Any, event: int) -> bool:
+    """Whether the reset of an event of a run changes its guard or how fast that falls."""
+    system, events = prepared(model), trajectory.events
+    assert events is not None
+    field = system.phases()[int(_phases_between_events(model, np.asarray(events.kind[: event + 1]))[-1])]
+    t = jnp.asarray(events.t[event], float)
+
+    def moves(states: Any) -> np.ndarray:
+        y = jax.tree.map(lambda x: jnp.asarray(x[event], float), states)
+        return np.stack(jax.jvp(transition.guard, (t, y), (jnp.ones_like(t), like_state(field(t, y), y))))
+
+    before, after = moves(events.before), moves(events.after)
+    return bool((np.abs(after - before) > _NEGLIGIBLE * np.maximum(np.abs(before), np.abs(after)).max()).any())
 
 
 def _phases_between_events(model: Any, kind: Any) -> Any:

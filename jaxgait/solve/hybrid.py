@@ -24,10 +24,12 @@ precision, relative to the length of the step.
 
 A guard that rises from zero at an event and falls again within the next step (a ball about to come to rest) is found by
 halving the step. Otherwise two zeros of one guard within a single step cancel and are missed: the longest step must
-resolve the events. A run ends when its events follow each other too quickly to be resolved (`Outcome.EVENTS_CROWDED`).
-It ends likewise where an event stops a guard at zero (a landing without rebound) or turns it there (the way back from a
-phase that begins with an acceleration back), and it falls from there: it would fire at once, and again without end. A
-guard that falls before the event and after it has been passed, and the run goes on.
+resolve the events. A run ends when its events follow each other too quickly to be resolved (`Outcome.EVENTS_CROWDED`);
+so does one that reaches its limit of events with these so close that no higher limit would help. It ends likewise
+where an event stops a guard at zero (a landing without rebound) or turns it there (the way back from a phase that
+begins with an acceleration back; a second event at one instant that undoes what the first did), and it falls from
+there: it would fire at once, and again without end. A guard that falls before the event and after it has been passed,
+and the run goes on.
 """
 
 from __future__ import annotations
@@ -39,13 +41,14 @@ from typing import Any, ClassVar, NamedTuple
 import diffrax
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import checks
 from jaxgait.kinds import HybridModel
 from jaxgait.model import Model, Scalar, State
+from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default, in_force
-from jaxgait.run import Sampling, Trajectory
+from jaxgait.run import Events, Sampling, Trajectory
 from jaxgait.scheme import Mode, Scheme
 from jaxgait.solve.checks import check_kind, check_model, check_state, check_transitions
 from jaxgait.solve.resolving import Resolving
@@ -57,6 +60,8 @@ from jaxgait.solve.steps import start_state
 
 _ADAPTIVE = {"rtol", "atol", "max_step"}
 """Options of adaptive steps."""
+_CROWDED = 1e-5
+"""Part of the first step in which no more than one event is expected, on average."""
 LONGEST_REVERSE = 4096
 """Largest number of steps per segment in reverse mode."""
 _SCAN_KINDS: dict[Mode, str] = {"forward": "lax", "reverse": "checkpointed"}
@@ -233,7 +238,19 @@ class EventDriven(Scheme):
         _check_ends(model)
         ts = sampling.times(model)
         recorder = SampleRecorder(model, ts, watch, self.mode)
-        return Engine(model, ts[-1], self, recorder).trajectory(start_state(model, y0))
+        found = Engine(model, ts[-1], self, recorder).trajectory(start_state(model, y0))
+        limited = (found.status == Outcome.EVENT_LIMIT) & self._crowds(found.events)
+        return found._replace(status=jnp.where(limited, jnp.int32(Outcome.EVENTS_CROWDED), found.status))
+
+    def _crowds(self, events: Events | None) -> Bool[Array, ""]:
+        """Whether the events of a run that reached their limit are so close at last that no higher limit would help.
+
+        Each transition may happen once at an instant, so that fewer events than these show nothing.
+        """
+        last = self.max_events // 2
+        if events is None or last <= len(events.names):
+            return jnp.asarray(False)
+        return events.t[-1] - events.t[-1 - last] <= last * _CROWDED * self.first_step
 
 
 class HybridSolution(NamedTuple):

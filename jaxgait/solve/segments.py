@@ -36,7 +36,7 @@ class Point(NamedTuple):
     guards: Float[Array, " guards"]
     """Guard values there, exactly zero where they are so but for rounding."""
     before: Float[Array, " guards"]
-    """Their time derivatives just before the events at this instant; 0 at the start of a run."""
+    """Their time derivatives just before the events at this instant, or if positive the last one; 0 at the start."""
     phase: Int[Array, ""]
     status: Int[Array, ""]
     """-1 while it runs."""
@@ -102,8 +102,7 @@ class Engine:
         near = near.at[-1].set(False)  # the end
         guards = jnp.where(near, 0.0, guards)
         status = jnp.where(all_finite(y), self._over((guards < 0.0) & self._armed(t, y, phase)), Outcome.NONFINITE)
-        zero = jnp.asarray(0)
-        none = jnp.zeros_like(guards)
+        zero, none = jnp.asarray(0), jnp.zeros_like(guards)
         return Point(t, y, guards, none, phase, status.astype(jnp.int32), zero, zero, seen, none)
 
     def _over(self, beyond: Bool[Array, " guards"]) -> Array:
@@ -174,7 +173,8 @@ class Engine:
         failed = bracket.failed | ~event.located | ~all_finite(y_after)
         fields = self._field(point.phase), self._field(phase)
         guards, due = self._guards_after(point, bracket, event, y_after)
-        before = jax.lax.stop_gradient(jnp.where(bracket.at_once, point.before, event.rates))
+        same = bracket.at_once & (event.rates <= 0.0)  # a guard that the event before made rise may be turned again
+        before = jax.lax.stop_gradient(jnp.where(same, point.before, event.rates))
         seen = None
         if self.samples is not None:
             seen = self.samples.event(bracket.seen, t, (y, y_after), fields, rounding(t))

@@ -105,8 +105,8 @@ def simulate(
 
     Warns:
         jaxgait.outcome.IncompleteRun: if the run did not reach its end.
-        UserWarning: if a smooth run may have had more events than are recorded, and for equations that return fewer
-            digits than the precision has.
+        UserWarning: if a smooth run may have had more events than are recorded, for equations that return fewer digits
+            than the precision has, and for guards and resets of an event-driven run that look wrong.
         jaxgait.plausible.ImplausibleValue: for values that are probably in another unit.
 
     Raises:

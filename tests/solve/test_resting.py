@@ -119,6 +119,23 @@ def test_events_at_the_same_instant_are_one_stop(lost):
     assert float(landed.t_end) == pytest.approx(LANDING, rel=1e-9)
 
 
+class Undone(Body):
+    """A second event at the instant of the landing, whose reset turns the speed once more."""
+
+    def transitions(self):
+        turned = lambda t, y: Motion(0.0 * y.z, -0.8 * y.v)
+        land = Transition(0, 0, lambda t, y: y.z, reset=turned)
+        return {"land": land, "again": land._replace(guard=lambda t, y: 2.0 * y.z)}
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_a_second_event_that_turns_a_guard_back_ends_the_run(precision):
+    with use(precision):
+        found = run(Undone(), 3.0)
+    assert found.status == Outcome.EVENTS_CROWDED and float(found.y_end.z) == pytest.approx(0.0, abs=1e-6)
+    np.testing.assert_array_equal(found.transitions[:3], [0, 1, -1])
+
+
 class Relay(eqx.Module):
     """A force of constant size that switches where `z + slope * v` changes sign; it slides once it switches at once."""
 
