@@ -7,8 +7,8 @@ import difflib
 import inspect
 import numbers
 import re
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from jaxgait import units
 from jaxgait.checks import is_number, shown, warn_user
@@ -109,7 +109,39 @@ def check_complete(cls: type) -> None:
     _check_defaults(cls)
     _check_values(cls)
     _check_variables(cls)
+    _check_names(cls)
     _check_measures(cls)
+
+
+def name_taken(variables: Collection[str], parameters: Iterable[str] = (), dims: Collection[str] = ()) -> str:
+    """Why the results of a model cannot use one of its names; "" if they can.
+
+    Results are named after variables, such as `x_end`, and members after their parameters.
+
+    Args:
+        variables: names of components of the state and outputs.
+        parameters: names of parameters.
+        dims: names of dimensions of variables.
+
+    Examples:
+        >>> from jaxgait.definition import name_taken
+        >>> name_taken(["x", "t"])
+        "must not use the name 't': results have 't_end' anyway"
+        >>> name_taken(["x", "v"], parameters=["v"])
+        "must not use the name 'v' for a parameter: it is that of a variable"
+        >>> name_taken(["x", "v"], parameters=["mass"])
+        ''
+    """
+    derived = {f"{name}{ending}": name for name in variables for ending in ENDINGS}
+    for name in (*variables, *dims):
+        if name in RESERVED or (name in derived and name in variables):
+            return f"must not use the name {name!r}: results have it anyway"
+    if both := sorted(derived.keys() & {*RESERVED}):
+        return f"must not use the name {derived[both[0]]!r}: results have {both[0]!r} anyway"
+    whose = dict.fromkeys((*derived, *RESERVED), "results have it anyway")
+    whose |= dict.fromkeys(dims, "it is that of a dimension") | dict.fromkeys(variables, "it is that of a variable")
+    taken = next((name for name in parameters if name in whose), None)
+    return "" if taken is None else f"must not use the name {taken!r} for a parameter: {whose[taken]}"
 
 
 def warn_of_near_hooks(cls: type, base: type) -> None:
@@ -197,10 +229,39 @@ def _check_variables(cls: type) -> None:
         if variable.reference_of and (base is None or (base.unit, base.dims) != (variable.unit, variable.dims)):
             what = f"name another of the variables, in the same unit, got {variable.reference_of!r}"
             raise TypeError(f"reference_of of variables[{name!r}] of {cls.__name__} must {what}")
-        stems = [name.removesuffix(ending) for ending in ENDINGS if name.endswith(ending)]
-        taken = {name, *variable.dims} & {*RESERVED} or {name for stem in stems if stem in named}
-        if taken:
-            raise TypeError(f"variables of {cls.__name__} must not use the name {min(taken)!r}: results have it anyway")
+    if isinstance(named, Mapping) and (why := name_taken(named, dims=_dims(named))):
+        raise TypeError(f"variables of {cls.__name__} {why}")
+
+
+def _check_names(cls: type) -> None:
+    """Checks that no parameter, also an inherited one, has the name of a result."""
+    named = getattr(cls, "variables", {})
+    named = named if isinstance(named, Mapping) else {}
+    if why := name_taken(named, parameter_names(cls), _dims(named)):
+        raise TypeError(f"{cls.__name__} {why}")
+
+
+def parameter_names(cls: type) -> list[str]:
+    """Names of the parameters that a class declares, whether or not it is a dataclass yet, and of inherited ones.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.definition import parameter_names
+        >>> parameter_names(Bungee)[:2]
+        ['mass', 'stiffness']
+    """
+    fields = {name: field for base in reversed(cls.__mro__) for name, field in _declared(base).items()}
+    return [name for name, field in fields.items() if "unit" in getattr(field, "metadata", ())]
+
+
+def _declared(cls: type) -> dict[str, Any]:
+    """What a class gives for its own annotations: fields, from which a dataclass takes them when it is made."""
+    made = vars(cls).get("__dataclass_fields__", {})
+    return {name: made.get(name, vars(cls).get(name)) for name in inspect.get_annotations(cls)}
+
+
+def _dims(variables: Mapping[str, Variable]) -> set[str]:
+    return {dim for variable in variables.values() for dim in variable.dims}
 
 
 def _check_measures(cls: type) -> None:

@@ -547,6 +547,45 @@ def test_variables_do_not_have_the_names_of_other_results(name):
         type("Ball", (_Ball,), {"variables": {"y": unit, name: unit}})
 
 
+@pytest.mark.parametrize(("own", "derived"), [("t", "t_end"), ("t_end", "t_end")])
+def test_no_result_of_a_variable_has_the_name_of_another(own, derived):
+    """The time of the end was overwritten by the end value of a component named `t`."""
+    named = {**_Ball.variables, own: Variable("s", "clock")}
+    why = "results have it anyway" if own == derived else f"results have '{derived}' anyway"
+    with pytest.raises(TypeError, match=f"variables of Ball must not use the name '{own}': {why}"):
+        type("Ball", (_Ball,), {"variables": named})
+    with pytest.raises(ValueError, match=f"must not use the name '{own}'"):  # nor one that is not described
+        simulate(_ball(outputs=lambda self, t, y: {own: t}), samples=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("x", "it is that of a variable"),
+        ("x_end", "results have it anyway"),
+        ("status", "results have it anyway"),
+        ("member", "results have it anyway"),
+        ("foot", "it is that of a dimension"),
+    ],
+)
+def test_a_parameter_has_a_name_of_its_own(name, why):
+    def made(base, **more):
+        given = {"__annotations__": {name: float}, name: parameter(1.0, unit="m", doc="height"), **more}
+        return type("Ball", (base,), given)
+
+    loads = {**_Ball.variables, "load": Variable("N", "load", ("foot",))}
+    text = f"Ball must not use the name '{name}' for a parameter: {why}"
+    with pytest.raises(TypeError, match=text):
+        made(_Ball, variables=loads)
+    first = type("First", (_Ball,), {"__annotations__": {"y_0": float}, "y_0": parameter(1.0, unit="m", doc="height")})
+    with pytest.raises(TypeError, match="'y_0' for a parameter"):  # also inherited
+        type("Second", (first,), {"variables": {**_Ball.variables, "y_0": Variable("m", "height")}})
+    if why.endswith("variable"):  # of one that is known only when it is asked for
+        asked = made(_Ball, variables=property(lambda self: _Ball.variables))
+        with pytest.raises(ValueError, match=text):
+            simulate(asked(), samples=2)
+
+
 @pytest.mark.parametrize(
     ("variable", "message"),
     [

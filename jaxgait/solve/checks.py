@@ -263,15 +263,15 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> str:
     found = at("outputs", lambda m: _numeric(f"{name}.outputs", m.outputs))
     if not (isinstance(found, dict) and all(isinstance(n, str) and hasattr(x, "shape") for n, x in found.items())):
         raise EquationError(f"{name}.outputs must return a dict of numbers and arrays by name, got {shown(found)}")
-    check_names(name, found, y)
     labels = lambda m: (m.variables, {dim: len(one) for dim, one in m.labels.items()})
     variables, counts = _known(lambda m: labels(whole(m)), shapes)
+    check_names(kind, found, y, variables)
     given = {**state_variables(y), **found}
     doubts.append(check_described(kind, given, variables, shapes))
     check_labels(name, given, variables, counts)
     if hasattr(kind, "transitions"):
         plan = _known(lambda m: _plan(whole(m)), shapes)
-        check_phase(name, plan.phases, given, variables)
+        check_phase(kind, plan.phases, given, variables)
         doubts += _check_phases(name, plan, at, y)
     for group in ("terminations", "events"):
         named = _known(lambda m, group=group: getattr(ready(m), group)(), prepared)

@@ -12,48 +12,55 @@ from typing import Any
 import jax
 
 from jaxgait.checks import first_few
-from jaxgait.definition import RESERVED
+from jaxgait.definition import RESERVED, Variable, name_taken, parameter_names
 from jaxgait.states import state_variables
 
 PHASE = "phase"
 """The variable of a result that holds the phase at each sample, if the motion has several."""
 
 
-def check_names(name: str, outputs: Mapping[str, Any], y: Any) -> None:
-    """Checks that outputs have names of their own.
+def check_names(kind: type, outputs: Mapping[str, Any], y: Any, variables: Mapping[str, Variable]) -> None:
+    """Checks that outputs, components of the state and parameters have names of their own.
 
     Args:
-        name: the model's class.
+        kind: the model's class.
         outputs: by name.
         y: the state.
+        variables: what `Model.variables` describes.
 
     Raises:
         ValueError: naming the first name that is taken, and by what.
     """
-    components = state_variables(y)
+    name, components = kind.__name__, state_variables(y)
     if len(components) < len(jax.tree.leaves(y)):
         raise ValueError(f"two components of the state of {name} have one name: it has {', '.join(components)}")
     for taken, by in ((components, "a component of the state"), (RESERVED, "part of every result")):
         if both := [key for key in outputs if key in taken]:
             raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
+    given = [*components, *outputs]
+    dims = {dim for key in given if key in variables for dim in variables[key].dims}
+    if why := name_taken(given, parameter_names(kind), dims):
+        raise ValueError(f"{name} {why}")
 
 
-def check_phase(name: str, phases: int, given: Mapping[str, Any], variables: Mapping[str, Any]) -> None:
+def check_phase(kind: type, phases: int, given: Mapping[str, Any], variables: Mapping[str, Any]) -> None:
     """Checks that nothing of a model with several phases has the name under which results have that of each sample.
 
     Args:
-        name: the model's class.
+        kind: the model's class.
         phases: how many it has.
         given: components of the state and outputs by name.
         variables: their descriptions.
 
     Raises:
-        ValueError: for a component, an output or a dimension of that name.
+        ValueError: for a component, an output, a dimension or a parameter of that name.
     """
-    dims = {dim: f"a dimension of {key!r}" for key in given if key in variables for dim in variables[key].dims}
-    if phases > 1 and PHASE in {**given, **dims}:
-        what = dims.get(PHASE, "a component of the state or an output")
-        raise ValueError(f"{name} must not use the name {PHASE!r} for {what}: it is that of the phase at each sample")
+    taken = dict.fromkeys(parameter_names(kind), "a parameter")
+    taken |= dict.fromkeys(given, "a component of the state or an output")
+    taken |= {dim: f"a dimension of {key!r}" for key in given if key in variables for dim in variables[key].dims}
+    if phases > 1 and PHASE in taken:
+        what = f"{kind.__name__} must not use the name {PHASE!r} for {taken[PHASE]}"
+        raise ValueError(f"{what}: it is that of the phase at each sample")
 
 
 def check_described(kind: type, given: Mapping[str, Any], variables: Mapping[str, Any], model: Any) -> str:
