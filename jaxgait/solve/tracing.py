@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -63,7 +64,7 @@ def _explanation(name: str, error: Exception, function: Callable[..., Any], *arg
             f"{name} takes its arguments in the wrong order ({location(error)}): it is called with the time first, "
             "then the state, (t, y)"
         )
-    if what := _not_of_the_state(error, *arguments):
+    if what := _not_of_the_state(error, *arguments) or _incomplete(error):
         return f"{name} ({location(error)}) {what}"
     if "positional argument" in str(error) and is_ours(traceback.extract_tb(error.__traceback__)[-1].filename):
         return f"{name} must take two arguments, the time and the state, (t, y): {error}"
@@ -82,6 +83,15 @@ def _not_of_the_state(error: Exception, model: Any, *when: Any) -> str:
         f"reads .{error.name} of the state, of which initial_state returns {in_words(y)}: return a NamedTuple with "
         "that field, or read what it has"
     )
+
+
+def _incomplete(error: Exception) -> str:
+    """What is wrong if a state, or another object, is made without some of its fields."""
+    lacks = _LACKS.match(str(error))
+    return f"must give {lacks[1]} all of its components: it lacks {lacks[2]}" if lacks else ""
+
+
+_LACKS = re.compile(r"([\w.]+)\.__(?:new|init)__\(\) missing \d+ required [\w-]+ arguments?: (.*)")
 
 
 def _swapped(function: Callable[..., Any], model: Any, *when: Any) -> bool:

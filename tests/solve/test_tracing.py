@@ -92,3 +92,18 @@ def test_an_error_of_the_equations_has_a_note_with_model_method_file_and_line():
 def test_an_error_in_the_models_terms_is_one_of_its_equations():
     with pytest.raises(EquationError, match=r"the rates with the shape \(3,\) for .v, got \(2,\)"):
         simulate(type("Short", (Stack,), {"vector_field": lambda self, t, y: State(y.v, y.x[:2])})(), samples=2)
+
+
+@pytest.mark.parametrize(
+    ("method", "what"),
+    [
+        ({"phases": lambda self: [lambda t, y: State(y.v)]}, r"phases\(\)\[0\]"),
+        ({"vector_field": lambda self, t, y: State(x=y.v)}, "vector_field"),
+    ],
+)
+def test_a_component_that_is_left_out_is_named(method, what):
+    short = type(
+        "Short", (Stack,), {"transitions": lambda self: {}, "phases": lambda self: [self.vector_field]} | method
+    )
+    with pytest.raises(EquationError, match=rf"Short\.{what} \(line .*\) must give State all .*: it lacks 'v'"):
+        simulate(short(), samples=2)
