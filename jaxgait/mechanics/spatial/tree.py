@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait.checks import is_concrete, shown
-from jaxgait.fields import Immutable, rank_of
+from jaxgait.fields import Immutable, rank_of, shape_of
 from jaxgait.mechanics.spatial import plane, space
 from jaxgait.mechanics.spatial.joints import Joint
 from jaxgait.mechanics.spatial.vectors import Mat6, Placement, rigid_inertia
@@ -21,6 +21,12 @@ from jaxgait.parameters import ParameterError, parameter
 from jaxgait.precision import float64_default
 
 _ANY = (float("-inf"), float("inf"))  # bodies may have any size
+_SHAPES = (
+    *((name, 1, "three numbers in m, (x, y, z)") for name in ("com", "offset")),
+    ("inertia", 2, "3 x 3 numbers in kg m^2"),
+    ("rotation", 2, "3 x 3 numbers"),
+)
+"""Vectors and tensors of a link, their numbers of axes, and what each has."""
 
 
 @float64_default
@@ -55,11 +61,25 @@ class Link(Immutable):
         ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), unit="1", doc="orientation of the joint in the parent"
     )
 
+    if not TYPE_CHECKING:  # type checkers know the fields
+
+        def __new__(cls, *args: Any, **given: Any) -> Any:
+            """Names a link without a mass, and how to say that it has none."""
+            given |= dict(zip(("name", "parent", "joint", "mass"), args, strict=False))
+            if {"name", "parent", "joint"} <= given.keys() and "mass" not in given:
+                whose = f"the link {given['name']!r}"
+                raise TypeError(f"{whose} needs a mass in kg: give mass=0.0 if it only carries other links")
+            return super().__new__(cls)
+
     def __check_init__(self) -> None:
-        """Checks that the inertia is no list of moments."""
+        """Checks how many numbers vectors and tensors have, and that the inertia is no list of moments."""
         if rank_of(self.inertia) == 1:
             what = f"the inertia of {self.name!r} must be a tensor of 3 x 3 numbers in kg m^2"
             raise ParameterError(f"{what}, got {shown(self.inertia)}: give np.diag(...) of its moments")
+        for field, rank, wanted in _SHAPES:
+            given = getattr(self, field)
+            if shape_of(given, rank) != (3,) * rank:
+                raise ParameterError(f"the {field} of {self.name!r} must have {wanted}, got {shown(given)}")
 
 
 @float64_default

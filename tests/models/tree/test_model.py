@@ -170,6 +170,18 @@ def test_what_nothing_keeps_from_infinite_acceleration_is_named():
         pendulum(drives={"x": Spring("ankle")})
 
 
+def test_a_link_has_a_mass_and_vectors_of_three_numbers():
+    with pytest.raises(TypeError, match="the link 'px' needs a mass in kg: give mass"):
+        Link("px", None, prismatic((1, 0, 0)))
+    for name in ("com", "offset"):
+        with pytest.raises(ParameterError, match=rf"the {name} of 'a' must have three numbers in m.*, got \(0, -0.2\)"):
+            Link("a", None, hinge((0, 1, 0)), mass=1.0, **{name: (0, -0.2)})
+    with pytest.raises(ParameterError, match="the rotation of 'a' must have 3 x 3 numbers, got"):
+        Link("a", None, hinge((0, 1, 0)), mass=1.0, rotation=np.eye(2))
+    many = jax.vmap(lambda x: Link("a", None, hinge((0, 1, 0)), mass=x, com=(0.0, 0.0, x)))(jnp.ones(3))
+    assert many.mass.shape == (3,)
+
+
 def test_films_show_joint_angles_and_forces():
     model = hopper(lambda t: 0.2 * t)
     curves = {one.name: one for one in scene.scene(simulate(model, duration=0.01, samples=2), model).curves}
