@@ -32,7 +32,7 @@ from jaxgait.analysis.floquet import (
     crossing_mode,
     floquet,
 )
-from jaxgait.analysis.ranges import check_span, check_values
+from jaxgait.analysis.ranges import check_pair, check_span, check_values
 from jaxgait.native import kept
 from jaxgait.parameters import parameter_info, with_parameters, within_bounds
 from jaxgait.precision import float64_default, in_force
@@ -442,7 +442,7 @@ def bifurcation_curve(
         of multipliers becomes real. It has no points if the bifurcation is not at `second[0]`.
 
     Raises:
-        ValueError: see `continuation`, and for a branch point.
+        ValueError: see `continuation`, for a branch point, and for anything but the names of two parameters.
         jaxgait.parameters.ParameterError: for an unknown parameter, and for values out of bounds.
 
     Examples:
@@ -462,7 +462,7 @@ def bifurcation_curve(
         >>> print(curve.why_stopped, abs(a - 0.75 * (1.0 - b) ** 2) < 1e-9)  # known in closed form: a = 3/4 (1 - b)^2
         the branch left the span True
     """
-    problem = _Problem(return_map, names, checks.count("order", order))
+    problem = _Problem(return_map, check_pair("names", names), checks.count("order", order))
     check_values(model, names[0], point.parameter)
     check_span("second", second, with_parameters(model, {names[0]: point.parameter}), names[1])
     checks.positive("step", step)

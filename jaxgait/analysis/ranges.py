@@ -11,7 +11,30 @@ from jaxgait.parameters import check_value, parameter_info, with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_model
 
-__all__ = ["check_span", "check_values"]
+__all__ = ["check_pair", "check_span", "check_values"]
+
+
+def check_pair(what: str, names: Any) -> tuple[str, str]:
+    """The argument, after a check that it is the names of two different parameters.
+
+    Args:
+        what: the argument's name, for the message.
+        names: both names.
+
+    Raises:
+        ValueError: for anything else, such as a single name.
+
+    Examples:
+        >>> from jaxgait.analysis.ranges import check_pair
+        >>> check_pair("names", "mass")
+        Traceback (most recent call last):
+            ...
+        ValueError: names must be two different parameters, such as ("mass", "stiffness"), got 'mass'
+    """
+    pair = tuple(names) if isinstance(names, tuple | list) else ()
+    if not (len(pair) == 2 and all(isinstance(name, str) for name in pair) and pair[0] != pair[1]):
+        raise ValueError(f'{what} must be two different parameters, such as ("mass", "stiffness"), got {shown(names)}')
+    return pair
 
 
 @float64_default

@@ -51,9 +51,9 @@ def branch_diagram(
         branches: of one parameter. A gait of the order n has n points in the section: with `return_map`, each is drawn;
             without, only the one that was followed.
         quantity: number of a coordinate of the section; "multiplier" for the largest magnitude of the Floquet
-            multipliers; or a function of a branch that returns a number for each of its points, such as its
-            `continuation.periods`. It is given the points along the branch, with the bifurcations where they are among
-            these.
+            multipliers; or a function of a branch that returns a number for each of its points, such as the period,
+            ``lambda branch: periods(return_map, model, branch)`` by `continuation.periods`. It is given the points
+            along the branch, with the bifurcations where they are among these.
         label: of the vertical axis, with its unit.
         model: the mechanism, for the meaning and the unit of the parameter, and for `return_map`.
         return_map: the map that the branches are of, which leads from each point of a gait to the next one.

@@ -12,6 +12,7 @@ from jaxgait import precision
 from jaxgait.analysis.attractors import FELL, REACHED, basin, bifurcation_diagram
 from jaxgait.analysis.continuation import bifurcation_curve, continuation, locate, period_doubled, periods
 from jaxgait.analysis.floquet import bifurcation_functions, critical, crossing_mode, floquet, lyapunov_exponent
+from jaxgait.analysis.ranges import check_pair
 from jaxgait.model import Scalar, parameter
 from jaxgait.models import Prosthesis
 from jaxgait.parameters import ParameterError
@@ -190,6 +191,14 @@ def test_impossible_arguments_are_rejected(branch, arguments):
         continuation(henon, Henon(), "a", np.array([0.9, 0.27]), (0.1, 0.7), **arguments)
     with pytest.raises(ValueError, match=next(iter(arguments))):
         bifurcation_curve(henon, Henon(), branch.bifurcations[0], ("a", "b"), (0.3, 0.6), **arguments)
+
+
+@pytest.mark.parametrize("names", ["ab", "a", ("a",), ("a", "a"), ("a", "b", "c"), (1, 2)])
+def test_a_curve_needs_the_names_of_two_parameters(branch, names):
+    with pytest.raises(ValueError, match="names must be two different parameters, such as "):
+        check_pair("names", names)
+    with pytest.raises(ValueError, match="names must be two different parameters, such as "):
+        bifurcation_curve(henon, Henon(), branch.bifurcations[0], ("a", "a"), (0.3, 0.6))
 
 
 def test_impossible_spans_are_rejected(branch):
