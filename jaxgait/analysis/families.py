@@ -48,6 +48,7 @@ from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import Bracket, Rule, many
 from jaxgait.solve.periodic import TOLERANCE, Closing, FixedPoint, ReturnMap, checked_search, linearised
+from jaxgait.solve.sections import check_section
 
 MAX_CONTRACTION = 1.0
 """Largest ratio of successive Newton steps of `follow`."""
@@ -241,14 +242,14 @@ def fixed_points(
     if len(set(sizes.values())) != 1 or any(len(shape) != 1 for shape in sizes.values()):
         raise ValueError(f"over must contain one value of each parameter per member, got the shapes {sizes}")
     (count,) = next(iter(sizes.values()))
-    checks.count("lanes", lanes)
     tolerance = TOLERANCE[in_force()] if tolerance is None else tolerance
     z = np.broadcast_to(np.asarray(z0, dtype=float), (count, np.shape(z0)[-1]))
     if count:
         checked_search(with_parameters(model, values), z[0], order, tolerance, max_iterations)
+        check_section(return_map, with_parameters(model, {name: x[0] for name, x in values.items()}), z[0])
     if not np.isfinite(z).all():
         raise ValueError(f"z0 must be finite, got {z[~np.isfinite(z).all(axis=1)][0]}")
-    compiled = functools.partial(_closures, Closing(return_map, order), model)
+    compiled, lanes = functools.partial(_closures, Closing(return_map, order), model), checks.count("lanes", lanes)
     evaluate = lambda which, x: _in_batches(compiled, lanes, ({name: v[which] for name, v in values.items()}, x))
     return FixedPoint.of(many(evaluate, z, Rule(tolerance), max_iterations))
 

@@ -42,6 +42,7 @@ from jaxgait.solve.return_maps import (
     SectionMap,
     StroboscopicMap,
 )
+from jaxgait.solve.sections import check_section, warn_of_section
 
 __all__ = [
     "CONVERGED",
@@ -223,9 +224,12 @@ def fixed_point(
 
     Warns:
         jaxgait.outcome.NoOrbit: if it found none, unless the result is traced.
+        UserWarning: if the coordinates of a section leave out something on which the motion depends, so that it does
+            not repeat.
 
     Raises:
-        ValueError: for an impossible guess, count or tolerance (unless they are traced).
+        ValueError: for an impossible guess, count or tolerance (unless they are traced), and for coordinates of a
+            section that do not fit together.
         jaxgait.parameters.ParameterError: for impossible parameters.
 
     Examples:
@@ -240,8 +244,10 @@ def fixed_point(
     tolerance = TOLERANCE[in_force()] if tolerance is None else tolerance
     z0 = checked_search(model, z0, order, tolerance, max_iterations)
     tolerance = float(tolerance) if checks.is_concrete(tolerance) else tolerance
+    check_section(return_map, model, z0)
     found = FixedPoint.of(_closed(Closing(return_map, int(order)), cast(model), z0, tolerance, int(max_iterations)))
     warn_of_search(found, tolerance, max_iterations)
+    warn_of_section(return_map, model, found, order)
     return found
 
 

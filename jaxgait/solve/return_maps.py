@@ -208,6 +208,56 @@ class PoincareMap:
         z = jnp.asarray(z, float)
         return _checked_start(self._coordinates(model).state(model, z), z, phase)
 
+    def round_trip(self, model: HybridModel, z: Point) -> Point:
+        """The coordinates, in their units, of the state at a point of the section: the point itself, if they fit.
+
+        Examples:
+            >>> import jax.numpy as jnp
+            >>> from jaxgait import RollingWalker
+            >>> from jaxgait.solve.periodic import PoincareMap
+            >>> print(PoincareMap().round_trip(RollingWalker(), jnp.array([0.2, -0.5, 0.3])))
+            [ 0.2 -0.5  0.3]
+        """
+        coordinates = self._coordinates(model)
+        return coordinates.point(model, coordinates.state(model, z))
+
+    def going_on(self, model: HybridModel, z: Point, returns: int) -> tuple[State, State, Point]:
+        """What a motion that is not restarted does: it goes on from the state after a return, not from its coordinates.
+
+        Args:
+            model: the mechanism.
+            z: point from which it starts, in the units of its coordinates.
+            returns: how many.
+
+        Returns:
+            The state after so many returns; that which its coordinates stand for; and the point after as many returns
+            more, NaN if the motion does not.
+
+        Examples:
+            >>> import numpy as np
+            >>> from jaxgait import RollingWalker
+            >>> from jaxgait.models.walker import PAPER_POINT
+            >>> from jaxgait.solve.periodic import PoincareMap
+            >>> after, restarted, z = PoincareMap().going_on(RollingWalker(), np.array(PAPER_POINT), 1)
+            >>> np.allclose(z, PAPER_POINT, atol=1e-4)
+            True
+        """
+        to_state, to_point = self._coordinates(model)
+        counted, phase = self._section(model)
+        scheme = self.scheme_of(model)
+        run = hybrid(
+            model,
+            events=2 * returns * self.events,
+            t_end=2 * returns * self.max_time,
+            y0=to_state(model, z),
+            phase=phase,
+            scheme=replace(scheme, max_events=2 * returns * scheme.max_events),
+            counted=counted,
+        )
+        first, last = (jax.tree.map(lambda leaf, k=k: leaf[k * returns * self.events - 1], run.after) for k in (1, 2))
+        second = only_if(run.count == 2 * returns * self.events, to_point(model, last))
+        return first, to_state(model, to_point(model, first)), second
+
     def _coordinates(self, model: HybridModel) -> Coordinates:
         if self.coordinates is not None:
             return self.coordinates

@@ -1,0 +1,95 @@
+"""Coordinates of a section that do not fit together, or leave out something on which a gait depends, are noticed."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgait.analysis.families import fixed_points
+from jaxgait.kinds import Transition
+from jaxgait.model import Model, Scalar, Variable, parameter
+from jaxgait.solve.periodic import CONVERGED, Coordinates, PoincareMap, fixed_point
+from jaxgait.solve.sections import check_section
+
+
+class Ball(NamedTuple):
+    x: Scalar
+    z: Scalar
+    v: Scalar
+    spin: Scalar
+
+
+class Driven(Model):
+    """Is struck at every bounce, also by its spin, which grows; it travels at 2 m/s."""
+
+    grip: float = parameter(0.0, unit="m/rad", doc="effect of the spin", bounds="any")
+
+    variables = {  # noqa: RUF012
+        "x": Variable("m", "distance"),
+        "z": Variable("m", "height"),
+        "v": Variable("m/s", "speed"),
+        "spin": Variable("rad/s", "spin"),
+    }
+    duration = 2.0
+
+    def initial_state(self):
+        return Ball(0.0, 0.0, 4.0, 0.0)
+
+    def phases(self):
+        return [lambda t, y: Ball(2.0, y.v, -10.0, 0.5)]
+
+    def transitions(self):
+        struck = lambda t, y: Ball(y.x, 0.0 * y.z, 2.0 - 0.5 * y.v + self.grip * y.spin, 0.5 * y.spin)
+        return {"bounce": Transition(0, 0, lambda t, y: y.z, reset=struck)}
+
+
+def coordinates(*names: str) -> Any:
+    """The named components; the others are zero."""
+    zero = Ball(*(jnp.zeros(()) for _ in Ball._fields))
+    return Coordinates(
+        lambda model, z: zero._replace(**dict(zip(names, z, strict=True))),
+        lambda model, y: jnp.stack([getattr(y, name) for name in names]),
+    )
+
+
+HELD, SHORT = PoincareMap(coordinates=coordinates("v", "spin")), PoincareMap(coordinates=coordinates("v"))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("model", "section"), [(Driven(grip=0.3), HELD), (Driven(), HELD), (Driven(), SHORT)])
+def test_what_only_shifts_may_be_left_out(model, section):
+    """The distance; and the spin, where nothing depends on it."""
+    start = np.array([4.0, 0.4])[: 1 if section is SHORT else 2]
+    assert fixed_point(section, model, start).status == CONVERGED
+
+
+def test_a_component_that_is_left_out_and_counts_is_named():
+    with pytest.warns(
+        UserWarning, match=r"gait of Driven does not repeat: .* other values of x .*, spin \(0\. for 0\.2128\)"
+    ):
+        found = fixed_point(SHORT, Driven(grip=0.3), np.array([4.0]))
+    assert found.status == CONVERGED
+
+
+BOTH = coordinates("v", "spin")
+ORDER = PoincareMap(coordinates=BOTH._replace(point=coordinates("spin", "v").point))
+UNITS = PoincareMap(coordinates=BOTH._replace(point=lambda model, y: jnp.stack([y.v, 57.3 * y.spin])))
+
+
+@pytest.mark.parametrize(
+    ("section", "what"),
+    [
+        (ORDER, r"z\[0\] = 4 becomes 0\.5.*z\[1\] = 0\.5 becomes 4"),
+        (UNITS, r"z\[1\] = 0\.5 becomes 28"),
+    ],
+)
+def test_coordinates_of_another_order_or_unit_are_rejected(section, what):
+    with pytest.raises(ValueError, match=rf"section\(on_section\(z\)\) must be z, .*: {what}"):
+        fixed_point(section, Driven(), np.array([4.0, 0.5]))
+    with pytest.raises(ValueError, match="must be z"):
+        fixed_points(section, Driven(), {"grip": np.array([0.0, 0.1])}, np.array([4.0, 0.5]))
+
+
+def test_a_map_without_a_section_is_not_checked():
+    check_section(lambda model, z: z[::-1], Driven(), jnp.array([4.0, 0.5]))
