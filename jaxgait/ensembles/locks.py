@@ -6,7 +6,7 @@ import contextlib
 import os
 import pathlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 PATIENCE = 0.5
 """Seconds to wait for a lock: `is_free` holds it for a moment, a writer for the length of a scan."""
@@ -24,8 +24,11 @@ def exclusive(file: pathlib.Path) -> Iterator[None]:
     """
     handle = os.open(file, os.O_RDWR)
     try:
-        _take(handle)
-        yield
+        release = _take(handle)
+        try:
+            yield
+        finally:
+            release()
     finally:
         os.close(handle)
 
@@ -52,15 +55,17 @@ def is_free(file: pathlib.Path) -> bool:
     return True
 
 
-def _take(handle: int) -> None:
+def _take(handle: int) -> Callable[[], None]:
+    """Locks an open file; returns what unlocks it, because a copy in a forked process keeps it locked when closed."""
     try:
         import fcntl
     except ImportError:
-        return
+        return lambda: None
     until = time.monotonic() + PATIENCE
     while True:
         try:
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lambda: fcntl.flock(handle, fcntl.LOCK_UN)
         except BlockingIOError:
             if time.monotonic() > until:
                 raise

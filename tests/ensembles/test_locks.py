@@ -35,6 +35,24 @@ def test_a_second_writer_is_kept_out_and_a_dead_one_keeps_nobody_out(file, monke
     assert locks.is_free(file)
 
 
+def test_a_process_forked_meanwhile_does_not_keep_the_file_locked(file, monkeypatch):
+    monkeypatch.setattr(locks, "PATIENCE", 0.02)
+    begin, end = os.pipe()
+    with locks.exclusive(file):
+        child = os.fork()
+        if not child:
+            os.close(end)
+            os.read(begin, 1)  # until its parent has closed the other end
+            os._exit(0)
+    try:
+        assert locks.is_free(file)
+        with locks.exclusive(file):
+            pass
+    finally:
+        os.close(end)
+        os.waitpid(child, 0)
+
+
 def test_readers_do_not_hide_from_each_other_that_nobody_writes(file):
     with open(file) as other:
         fcntl.flock(other, fcntl.LOCK_SH)
