@@ -12,7 +12,7 @@ import logging
 import pickle
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -50,9 +50,7 @@ def run_blocks(
 
 
 def _on_threads(plan: Plan, blocks: Iterable[int], workers: int) -> Iterator[tuple[int, Results]]:
-    """Submits only a few blocks ahead, so that results do not pile up in memory if the disk is slower."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="jaxgait")
-    remaining = iter(blocks)
     config: Any = jax.config
     device = config.jax_default_device  # of this thread
 
@@ -60,16 +58,9 @@ def _on_threads(plan: Plan, blocks: Iterable[int], workers: int) -> Iterator[tup
         with jax.default_device(device):
             return run_task(task_of(plan, block))
 
-    submit = lambda block: pool.submit(run, block)
+    done = lambda futures: wait(futures, return_when=FIRST_COMPLETED).done
     try:
-        futures = {submit(block): block for block in itertools.islice(remaining, _AHEAD * workers)}
-        while futures:
-            done = wait(futures, return_when=FIRST_COMPLETED).done
-            # Failures come last, so that no finished block is lost.
-            for future in sorted(done, key=lambda future: (future.exception() is not None, futures[future])):
-                block = futures.pop(future)
-                futures |= {submit(following): following for following in itertools.islice(remaining, 1)}
-                yield block, _result(plan, block, future)
+        yield from _as_finished(plan, blocks, workers, lambda block: pool.submit(run, block), done)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -79,26 +70,54 @@ def _on_cluster(plan: Plan, blocks: Iterable[int], cluster: Any) -> Iterator[tup
     cloudpickle = store_library("cloudpickle")
     distributed, client = store_library("distributed"), connected(cluster)
     threads: Any = client.nthreads()
-    ahead = _AHEAD * max(1, sum(threads.values()))
-    remaining = iter(blocks)
+    queue = distributed.as_completed()
     common = cloudpickle.dumps(replace(task_of(plan, 0), values={}))
 
     def submit(block: int) -> Any:
-        return client.submit(_run_remotely, common, task_of(plan, block).values, pure=False)
+        future = client.submit(_run_remotely, common, task_of(plan, block).values, pure=False)
+        queue.add(future)
+        return future
 
     try:
-        futures = {submit(block): block for block in itertools.islice(remaining, ahead)}
-        queue = distributed.as_completed(list(futures))
-        for future in queue:
-            block = futures.pop(future)
-            yield block, _result(plan, block, future)
-            for following in itertools.islice(remaining, 1):
-                another = submit(following)
-                futures[another] = following
-                queue.add(another)
+        yield from _as_finished(plan, blocks, sum(threads.values()), submit, lambda _: queue.next_batch())
     finally:
         if client is not cluster:
             client.close()
+
+
+def _as_finished(
+    plan: Plan,
+    blocks: Iterable[int],
+    threads: int,
+    submit: Callable[[int], Any],
+    done: Callable[[Mapping[Any, int]], Iterable[Any]],
+) -> Iterator[tuple[int, Results]]:
+    """Yields each block as soon as it is done; a failure is raised after all that are done, so that none is lost.
+
+    Args:
+        plan: the scan.
+        blocks: numbers of the blocks to run.
+        threads: number of blocks that run at once. Only a few more are submitted, so that results do not pile up in
+            memory if the disk is slower.
+        submit: begins a block and returns its future.
+        done: waits until some of the futures (the keys) are done and returns these.
+    """
+    remaining = iter(blocks)
+    futures = {submit(block): block for block in itertools.islice(remaining, _AHEAD * max(1, threads))}
+    while futures:
+        failed = []
+        for future in sorted(done(futures), key=futures.__getitem__):
+            block = futures.pop(future)
+            try:
+                found = _result(plan, block, future)
+            except NoResult as failure:
+                failed.append(failure)
+                continue
+            if not failed:
+                futures |= {submit(following): following for following in itertools.islice(remaining, 1)}
+            yield block, found
+        if failed:
+            raise failed[0]
 
 
 def connected(cluster: Any) -> Any:

@@ -76,6 +76,25 @@ def test_blocks_that_finish_while_another_raises_are_kept(tmp_path, monkeypatch)
     assert blocks_done(tmp_path / "scan.zarr") == 1
 
 
+def test_blocks_that_are_finished_when_one_fails_on_a_cluster_are_kept(client, tmp_path, monkeypatch):
+    def some_explode(common, values):
+        if values["mass"][0] < 41.0 and values["stiffness"][0] < 16.0:  # the first block, which ends before the others
+            raise FloatingPointError("boom")
+        return workers._run_remotely(common, values)  # that of the worker
+
+    def patient(queue, block=True):
+        while queue.queue.qsize() < 2:
+            time.sleep(0.005)
+        return next_batch(queue, block)
+
+    next_batch = distributed.as_completed.next_batch
+    monkeypatch.setattr(workers, "_run_remotely", some_explode)
+    monkeypatch.setattr(distributed.as_completed, "next_batch", patient)
+    with pytest.raises(RuntimeError, match=r"block 0 of 42 .* could not run: boom"):
+        small_scan(tmp_path / "scan.zarr", cluster=client)
+    assert blocks_done(tmp_path / "scan.zarr") > 0
+
+
 def test_an_error_on_a_worker_is_raised_here(client, monkeypatch):
     def explode(common, values):
         raise FloatingPointError("boom")
