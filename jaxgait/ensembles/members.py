@@ -65,14 +65,15 @@ class Members:
     Attributes:
         dims: names of the dimensions of the result.
         shape: members along each dimension.
-        values: for each dotted name the values of all members, shape (size, *shape of the parameter); the last
-            dimension of the box varies fastest.
+        values: for each dotted name the values of all members, shape (size, *shape of the parameter), made float64;
+            the last dimension of the box varies fastest.
         labels: coordinates of the result, each with its dimensions.
         units: units of values that are labelled with one; `in_own_units` converts them to those of the model.
         attrs: attributes of the result, which say where the members come from (`MOTIONS`, `SAMPLED`).
 
     Raises:
-        ParameterError: for shapes that contradict each other, and for a label that differs from the values of its name.
+        ParameterError: for shapes that contradict each other, for no members, for values that are no real numbers, and
+            for a label that differs from the values of its name.
 
     Examples:
         >>> from jaxgait import grid
@@ -91,6 +92,8 @@ class Members:
     def __post_init__(self) -> None:
         if len(self.dims) != len(self.shape) or len({*self.dims}) != len(self.dims):
             raise ParameterError(f"members need one length for each of their dimensions {self.dims}, got {self.shape}")
+        if not self.size:
+            raise ParameterError(f"a set of the shape {self.shape} has no members: the ensemble would be empty")
         for name, x in self.values.items():
             if not isinstance(x, np.ndarray | jax.Array) or x.shape[:1] != (self.size,):
                 got = f"an array of the shape {x.shape}" if isinstance(x, np.ndarray | jax.Array) else shown(x)
@@ -98,6 +101,7 @@ class Members:
                     f"the values of {name!r} must be an array of NumPy or JAX with one entry per member ({self.size}), "
                     f"got {got}"
                 )
+        object.__setattr__(self, "values", {name: numbers(name, x) for name, x in self.values.items()})
         sizes = dict(zip(self.dims, self.shape, strict=True))
         for name, (dims, x) in self.labels.items():
             if np.shape(x)[: len(dims)] != tuple(sizes.get(d) for d in dims):

@@ -83,6 +83,13 @@ def test_constant_values_are_converted_as_those_that_vary():
 M = np.array([60.0, 70.0])
 
 
+def test_values_of_a_set_that_a_user_makes_are_floats():
+    """Integers made a program with integers for parameters, whose derivatives do not exist."""
+    for values in (M.astype(int), M.astype(np.float32)):
+        made = Members(("a",), (2,), {"mass": values}, {}).values["mass"]
+        assert made.dtype == np.float64 and made.tolist() == [60.0, 70.0]
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -101,6 +108,11 @@ M = np.array([60.0, 70.0])
         (lambda: zipped({"mass": [[1.0]]}, axes={"a": [1.0], "b": [1.0, 2.0]}), "must have the shape"),
         (lambda: zipped({"mass": [1.0, 2.0]}, axes={"mass": [1.0, 3.0]}), "does not label"),
         (lambda: Members(("a",), (1,), {"mass": M}, {}), r"per member \(1\), got an array of the shape \(2,\)"),
+        (
+            lambda: Members(("a",), (0,), {"mass": M[:0]}, {}),
+            r"shape \(0,\) has no members: the ensemble would be empty",
+        ),
+        (lambda: Members(("a",), (2,), {"mass": M > 65.0}, {}), "real numbers"),
         (lambda: Members(("a", "b"), (1,), {}, {}), "one length for each of their dimensions"),
         (lambda: Members(("a",), (2,), {}, {"c": (("a",), M[:1])}), r"'c' has the shape \(1,\), which is not that"),
         (lambda: Members(("a",), (2,), {"mass": M}, {"mass": (("a",), M[::-1])}), "does not label"),
