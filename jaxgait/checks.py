@@ -307,6 +307,24 @@ def library(module: str, purpose: str, install: str) -> Any:
         raise ModuleNotFoundError(message, name=error.name) from error
 
 
+def not_in_files(names: Iterable[str]) -> str:
+    """What is wrong with the first of some names that results on disk cannot have; empty if there is none.
+
+    Examples:
+        >>> from jaxgait.checks import not_in_files
+        >>> not_in_files(["mass", "m/s"])
+        "names must not contain '/', which separates folders in files: 'm/s'"
+    """
+    for name in names:
+        if not name:
+            return "names must not be empty"
+        if "/" in name:
+            return f"names must not contain '/', which separates folders in files: {name!r}"
+        if name.startswith(".") or name == "zarr.json":
+            return f"names must neither begin with '.' nor be 'zarr.json', which stores use themselves: {name!r}"
+    return ""
+
+
 def shown(value: Any) -> str:
     """A value as error messages show it: on one short line; a traced one as "a traced value"."""
     return "a traced value" if not is_concrete(value) else " ".join(repr(value).split())[:60]

@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import units
-from jaxgait.checks import NEED_A_VALUE, nearest, needs_a_value
+from jaxgait.checks import NEED_A_VALUE, nearest, needs_a_value, not_in_files
 from jaxgait.definition import RESERVED, RESERVED_RESULTS
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import Outcome, failures
@@ -69,7 +69,7 @@ class Measure:
     Its value is NaN, or -1 if it is an integer, where it has none: pictures and tables show a gap there.
 
     Raises:
-        MeasureError: for a name, also of a dimension, that every ensemble uses otherwise.
+        MeasureError: for a name, also of a dimension, that every ensemble uses otherwise or that files cannot hold.
         ValueError: for a misspelt unit.
 
     Examples:
@@ -103,6 +103,8 @@ class Measure:
         units.check(self.unit, f"the measure {self.name!r}")
         if twice := next((dim for dim in self.dims if self.dims.count(dim) > 1), None):
             raise MeasureError(f"the measure {self.name!r} has the dimension {twice!r} twice: give each its own name")
+        if wrong := not_in_files([self.name, *self.dims]):
+            raise MeasureError(f"the measure {self.name!r}: {wrong}")
         ours = {self.name: "measure"} | dict.fromkeys(self.dims, f"dimension of the measure {self.name!r}")
         for name, whose in ours.items():
             if name in RESERVED:
@@ -327,6 +329,7 @@ def observed(observe: Observe, run: Run) -> dict[str, Array]:
 
     Raises:
         TypeError: for anything but numbers and arrays by name.
+        ValueError: for a name that files cannot hold.
         TracedError: if its code cannot be compiled; the message gives the line.
 
     Examples:
@@ -352,6 +355,8 @@ def _observed(observe: Observe, run: Run) -> dict[str, Array]:
     for name, x in found.items():
         if not isinstance(name, str) or not isinstance(x, _NUMBERS):
             raise TypeError(f"observe must return numbers or arrays by name, got {x!r} for {name!r}")
+    if wrong := not_in_files(found):
+        raise ValueError(f"what observe returns: {wrong}")
     return mask(found, run.status_as_read, getattr(observe, "early", frozenset()))
 
 

@@ -302,6 +302,17 @@ def test_dimensions_have_names_of_their_own():
         Measure("map", lambda run: run["x"], "m", "a map", dims=("a", "b", "a"))
 
 
+@pytest.mark.parametrize("name", ["", "a/b", ".", "..", ".jaxgait", "zarr.json"])
+def test_nothing_has_a_name_that_a_store_cannot_hold(name):
+    """A store with "a/b" ended in a KeyError after all its runs; ".." was another folder."""
+    with pytest.raises(MeasureError, match=r"the measure .*: names must "):
+        Measure(name, lambda run: run["x"].max(), "m", "largest x")
+    with pytest.raises(MeasureError, match="the measure 'map': names must "):
+        Measure("map", lambda run: run["x"], "m", "a map", dims=(name,))
+    with pytest.raises(ValueError, match="what observe returns: names must "):
+        ensemble(Oscillator(), {"limit": [2.0]}, duration=1.0, observe=lambda run: {name: run["x"].max()})
+
+
 def test_a_history_is_no_measure_unless_it_names_its_dimension():
     history = Measure("path", lambda run: run["x"], "m", "position")
     for observing in (lambda m: simulate(Oscillator(), duration=1.0, samples=8, observe=m), _two_members):

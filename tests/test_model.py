@@ -635,6 +635,11 @@ class _Status(_Ball):
         return {"status": t}
 
 
+class _Slashed(_Ball):
+    def outputs(self, t, y):
+        return {"m/s": t}
+
+
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
@@ -643,6 +648,7 @@ class _Status(_Ball):
         (_Described, TypeError, "_Described.outputs: 'height' is a Variable: return its value"),
         (_Text, TypeError, "_Text.outputs: 'height' must be a number or an array of numbers, got 'high'"),
         (_Status, ValueError, "_Status.outputs must not use the name 'status'"),
+        (_Slashed, ValueError, "_Slashed.outputs: names must not contain '/', which separates folders in files: 'm/s'"),
     ],
 )
 def test_outputs_that_results_cannot_contain_raise_before_a_run(model, error, message):

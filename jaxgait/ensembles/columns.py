@@ -86,7 +86,7 @@ def named(axes: Axes) -> dict[str, Any]:
     """Values by name, from a dict or pairs.
 
     Raises:
-        ParameterError: for anything else, names that are no text, given twice or with "/", and for none.
+        ParameterError: for anything else, names that are no text, given twice, or that files cannot hold, and for none.
 
     Examples:
         >>> from jaxgait.ensembles.columns import named
@@ -108,9 +108,8 @@ def named(axes: Axes) -> dict[str, Any]:
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise ParameterError(f"parameter given twice: {', '.join(map(repr, twice))}")
-    slashed = [n for n in names if "/" in n]
-    if slashed:
-        raise ParameterError(f"names must not contain '/', which separates folders in files: {slashed[0]!r}")
+    if wrong := checks.not_in_files(names):
+        raise ParameterError(wrong)
     if not pairs:
         raise ParameterError("an ensemble needs at least one parameter that varies")
     return dict(pairs)
@@ -243,8 +242,10 @@ def _rows(name: str, column: Any) -> Rows | None:
 
 
 def _check_name(dim: Any) -> None:
-    if not (isinstance(dim, str) and dim) or "/" in dim:
-        raise ParameterError(f"the index of a table must be named by text without '/', got {dim!r}")
+    if not isinstance(dim, str):
+        raise ParameterError(f"the index of a table must be named by text, got {dim!r}")
+    if wrong := checks.not_in_files([dim]):
+        raise ParameterError(f"the index of a table: {wrong}")
 
 
 def _levels(names: list[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from jaxgait.checks import first_few
+from jaxgait.checks import first_few, not_in_files
 from jaxgait.definition import RESERVED, Variable, name_taken, parameter_names
 from jaxgait.states import state_variables
 
@@ -20,7 +20,7 @@ PHASE = "phase"
 
 
 def check_names(kind: type, outputs: Mapping[str, Any], y: Any, variables: Mapping[str, Variable]) -> None:
-    """Checks that outputs, components of the state and parameters have names of their own.
+    """Checks that outputs, components of the state and parameters have names of their own, which files can hold.
 
     Args:
         kind: the model's class.
@@ -29,11 +29,13 @@ def check_names(kind: type, outputs: Mapping[str, Any], y: Any, variables: Mappi
         variables: what `Model.variables` describes.
 
     Raises:
-        ValueError: naming the first name that is taken, and by what.
+        ValueError: naming the first name that is taken, and by what, or that files cannot hold.
     """
     name, components = kind.__name__, state_variables(y)
     if len(components) < len(jax.tree.leaves(y)):
         raise ValueError(f"two components of the state of {name} have one name: it has {', '.join(components)}")
+    if wrong := not_in_files(outputs):
+        raise ValueError(f"{name}.outputs: {wrong}")
     for taken, by in ((components, "a component of the state"), (RESERVED, "part of every result")):
         if both := [key for key in outputs if key in taken]:
             raise ValueError(f"{name}.outputs must not use the name {both[0]!r}: it is {by}")
