@@ -1,6 +1,5 @@
 """Many trajectories: parameter sets, batches, statuses, gradients, the resumable store, clusters."""
 
-from jaxgait.ensembles.checksums import damaged as damaged
 from jaxgait.ensembles.cost import Estimate as Estimate
 from jaxgait.ensembles.cost import estimate as estimate
 from jaxgait.ensembles.driver import ensemble as ensemble
@@ -18,6 +17,7 @@ from jaxgait.ensembles.samples import latin_hypercube as latin_hypercube
 from jaxgait.ensembles.samples import sobol as sobol
 from jaxgait.ensembles.spacing import Log as Log
 from jaxgait.ensembles.store import StoreError as StoreError
+from jaxgait.ensembles.store import damaged as damaged
 from jaxgait.ensembles.store import read_store as read_store
 from jaxgait.ensembles.walks import people as people
 from jaxgait.ensembles.walks import single_strides as single_strides

@@ -42,7 +42,7 @@ def damage(path: str | os.PathLike[str]) -> str:
     """What is damaged in a store, as a sentence; empty if nothing is, and for a store of another program."""
     lost = lost_records(path)
     found = [f"without {' and '.join(lost)}, its blocks cannot be checked"] if lost else []
-    if bad := [*(f"block {block}" for block in damaged(path)), *damaged_labels(path)]:
+    if bad := [*(f"block {block}" for block in failing_blocks(path) or ()), *damaged_labels(path)]:
         found += [f"do not trust {failing(bad)}; {REPAIR}"]
     return "; ".join(found)
 
@@ -52,20 +52,11 @@ def failing(names: Sequence[str]) -> str:
     return f"{first_few(names, MAX_NAMED)}, whose files fail their checksum"
 
 
-def damaged(path: str | os.PathLike[str]) -> list[int]:
-    """Blocks of a store whose files fail their checksum; also while the scan runs.
-
-    Examples:
-        >>> import pathlib
-        >>> from jaxgait import Bungee, ensemble
-        >>> from jaxgait.ensembles import damaged
-        >>> scan = ensemble(Bungee(), {"mass": [60.0, 80.0]}, duration=20.0, observe=["clearance"], store="scan.zarr")
-        >>> pathlib.Path("scan.zarr/clearance/c/0").unlink()
-        >>> damaged("scan.zarr")
-        [0]
-    """
-    layout = _layout(root := pathlib.Path(path))
-    return [] if layout is None else damaged_blocks(root, layout.extra, layout.grid, layout.done)
+def failing_blocks(path: str | os.PathLike[str]) -> list[int] | None:
+    """Blocks of a store whose files fail their checksum; None if they cannot be checked."""
+    root = pathlib.Path(path)
+    layout = None if lost_records(root) else _layout(root)
+    return None if layout is None else damaged_blocks(root, layout.extra, layout.grid, layout.done)
 
 
 class _Layout(NamedTuple):
@@ -167,6 +158,14 @@ def lost_records(path: str | os.PathLike[str]) -> list[str]:
     except (OSError, ValueError):
         lost.append(PLAN)
     return lost if _content(root / MANIFEST) is not None else [*lost, MANIFEST]
+
+
+def is_json(file: pathlib.Path) -> bool:
+    """Whether a file is readable and describes something."""
+    try:
+        return isinstance(json.loads(file.read_bytes()), dict)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
 
 
 def damaged_labels(path: str | os.PathLike[str]) -> list[str]:

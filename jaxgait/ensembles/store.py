@@ -257,9 +257,7 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
         >>> print(read_store("scan.zarr").status.values)  # both completed
         [0 0]
     """
-    root = pathlib.Path(path)
-    if not root.is_dir():
-        raise FileNotFoundError(f"{root}: {'a file; a store is a directory' if root.exists() else 'no such store'}")
+    root = _existing(path)
     if check and (damage := checksums.damage(root)):
         raise StoreError(f"{root}: damaged: {damage}; read_store(path, check=False) reads it as it is")
     if any(checksums.unfinished(root)) and locks.is_free(root / LOCK):
@@ -276,6 +274,36 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
     except (OSError, ValueError, LookupError, TypeError):  # of another program
         names = data.data_vars
     return with_promotions(data[[*names]])
+
+
+def damaged(path: str | os.PathLike[str]) -> list[int]:
+    """Blocks of a store whose files fail their checksum; also while the scan runs.
+
+    Raises:
+        FileNotFoundError: if there is no such directory.
+        StoreError: for a store of another program, and for one whose own records are damaged.
+
+    Examples:
+        >>> import pathlib
+        >>> from jaxgait import Bungee, ensemble
+        >>> from jaxgait.ensembles import damaged
+        >>> scan = ensemble(Bungee(), {"mass": [60.0, 80.0]}, duration=20.0, observe=["clearance"], store="scan.zarr")
+        >>> pathlib.Path("scan.zarr/clearance/c/0").unlink()
+        >>> damaged("scan.zarr")
+        [0]
+    """
+    found = checksums.failing_blocks(root := _existing(path))
+    if found is None:
+        lost = " or ".join(checksums.lost_records(root) or [PLAN, METADATA])
+        raise StoreError(f"{root}: its blocks cannot be checked: {lost} is missing or unreadable")
+    return found
+
+
+def _existing(path: str | os.PathLike[str]) -> pathlib.Path:
+    root = pathlib.Path(path)
+    if not root.is_dir():
+        raise FileNotFoundError(f"{root}: {'a file; a store is a directory' if root.exists() else 'no such store'}")
+    return root
 
 
 def _warn_of_interruption(root: pathlib.Path) -> None:
@@ -396,7 +424,7 @@ def _writer(root: pathlib.Path) -> str:
 def _repair_labels(root: pathlib.Path, plan: Plan, repair: bool) -> None:
     """Rewrites damaged metadata and coordinates; without `repair`, damage is an error."""
     wanted = [METADATA, *(f"{name}/zarr.json" for name in {**coordinates(plan), **descriptions(plan)})]
-    lost = [*dict.fromkeys([*(n for n in wanted if not _is_json(root / n)), *checksums.damaged_labels(root)])]
+    lost = [*dict.fromkeys([*(n for n in wanted if not checksums.is_json(root / n)), *checksums.damaged_labels(root)])]
     if lost and not repair:
         raise StoreError(
             f"{root}: damaged: {checks.first_few(lost, MAX_NAMED)}; repair=True (--repair) rewrites these files"
@@ -412,13 +440,6 @@ def _repair_labels(root: pathlib.Path, plan: Plan, repair: bool) -> None:
             content = checksums.with_additions(content, root) if file == draft / METADATA else content
             _write_file(root, root / file.relative_to(draft), content)
         _write_file(root, root / LABELS, _label_checksums(root, plan))
-
-
-def _is_json(file: pathlib.Path) -> bool:
-    try:
-        return isinstance(json.loads(file.read_bytes()), dict)
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return False
 
 
 @contextlib.contextmanager

@@ -21,7 +21,18 @@ import pytest
 import xarray as xr
 
 from jaxgait import files, simulate, sobol
-from jaxgait.ensembles import StoreError, checksums, driver, ensemble, read_store, source, store, summary, workers
+from jaxgait.ensembles import (
+    StoreError,
+    checksums,
+    damaged,
+    driver,
+    ensemble,
+    read_store,
+    source,
+    store,
+    summary,
+    workers,
+)
 from jaxgait.ensembles.fingerprint import differences
 from jaxgait.ensembles.plan import run_task, task_of
 from jaxgait.ensembles.results import DAMAGED, open_result
@@ -354,19 +365,38 @@ def test_few_of_many_damaged_blocks_are_named(copy):
 
 def test_damage_is_found_without_the_scan(copy):
     """By whoever only reads it; block 9's file of one result is empty, and lines of no block do not count."""
-    assert checksums.damaged(copy) == []
+    assert damaged(copy) == []
     (copy / "lowest" / "c" / "1" / "2").write_bytes(b"\0" * 8)
     with open(copy / ".jaxgait" / "manifest.jsonl", "ab") as manifest:
         manifest.write(b'[1]\n{"block": 3}\n{"block": 99, "sha256": ""}\n\xff\n')
-    assert checksums.damaged(copy) == [9] and checksums.damaged(copy.parent) == []
+    assert damaged(copy) == [9]
     (unreadable := copy / "lowest" / "c" / "1" / "5").unlink()
     unreadable.mkdir()
     (copy / "mass" / "c" / "0").unlink()
     (copy / "mass" / "c" / "0").mkdir()
-    assert checksums.damaged(copy) == [9, 12] and checksums.damaged_labels(copy) == ["mass/c/0"]
+    assert damaged(copy) == [9, 12] and checksums.damaged_labels(copy) == ["mass/c/0"]
     (copy / ".jaxgait" / "manifest.jsonl").unlink()
     (copy / ".jaxgait" / "manifest.jsonl").mkdir()
-    assert checksums.damaged(copy) == [] and checksums.lost_records(copy) == [".jaxgait/manifest.jsonl"]
+    with pytest.raises(StoreError, match=r"cannot be checked: \.jaxgait/manifest\.jsonl is missing"):
+        damaged(copy)
+
+
+@pytest.mark.parametrize(
+    ("place", "error", "message"),
+    [
+        ("typo", FileNotFoundError, "typo.zarr: no such store"),
+        ("other", StoreError, r"\.jaxgait/plan\.json or zarr\.json is missing"),
+        ("plan", StoreError, r"checked: \.jaxgait/plan\.json is missing or unreadable"),
+        ("zarr", StoreError, r"or zarr\.json is missing or unreadable"),
+    ],
+)
+def test_what_cannot_be_checked_is_not_without_damage(copy, place, error, message):
+    if place == "other":
+        shutil.rmtree(copy / ".jaxgait")
+    elif place != "typo":
+        (copy / {"plan": ".jaxgait/plan.json", "zarr": "zarr.json"}[place]).write_text("{")
+    with pytest.raises(error, match=message):
+        damaged(copy.with_name("typo.zarr") if place == "typo" else copy)
 
 
 @pytest.mark.parametrize(
@@ -483,7 +513,9 @@ def test_blocks_of_an_unknown_plan_are_not_checked(copy):
     contents = json.loads(plan.read_text())
     for odd in ({**contents, "blocks": [1]}, {**contents, "blocks": [0, 1]}, [1], {**contents, "dimensions": 3}):
         plan.write_text(json.dumps(odd))
-        assert checksums.damaged(copy) == []
+        assert checksums.damage(copy) == ""
+        with pytest.raises(StoreError, match="its blocks cannot be checked"):
+            damaged(copy)
 
 
 def test_a_disk_without_locks_warns(copy, monkeypatch):
