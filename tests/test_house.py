@@ -160,6 +160,8 @@ COVERED = {
     "ensembles/checksums.py": "ensembles/test_store.py",
     "ensembles/driver.py": "ensembles/test_store.py",
     "ensembles/fingerprint.py": "ensembles/test_source.py",
+    "ensembles/objects.py": "ensembles/test_source.py",
+    "ensembles/syntax.py": "ensembles/test_source.py",
     "ensembles/labels.py": "ensembles/test_ensemble.py",
     "ensembles/plan.py": "ensembles/test_ensemble.py",
     "ensembles/recipe.py": "plot/test_explorer.py",

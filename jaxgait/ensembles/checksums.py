@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxgait.checks import first_few
+from jaxgait.checks import count_of, first_few, warn_user
 
 SCHEMA_VERSION = 4
 """Of a store; incremented whenever the meaning of its files changes."""
@@ -146,6 +146,15 @@ def unfinished(path: str | os.PathLike[str]) -> Unfinished:
         is_written = chunk_file(root, STATUS, {STATUS: 0}, layout.grid, block).is_file()
         found[is_written] += int(members[block])
     return Unfinished(*found)
+
+
+def warn_of_interruption(root: pathlib.Path) -> None:
+    """Warns of what is still unfinished, now that no process is running the scan."""
+    left = sum(unfinished(root))
+    if left:
+        many = count_of(left, "member is", "members are")
+        how = "the call or command that began it continues it"
+        warn_user(f"{root}: {many} still to be run: the scan was interrupted; {how}")
 
 
 def lost_records(path: str | os.PathLike[str]) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxgait.contents import is_default
 from jaxgait.ensembles.members import SAMPLED, Members
 from jaxgait.ensembles.plan import Plan
-from jaxgait.ensembles.source import Sources, digest, name_of, value
+from jaxgait.ensembles.source import ARRANGEMENT, Sources, digest, name_of, value
 from jaxgait.measure import Measures
 from jaxgait.model import Model
 
@@ -24,6 +24,8 @@ _MEASURE = "measure "
 _OF_OBSERVE = ("defined for early ends", "watched", "units and dimensions")
 """What follows from the measures that are observed."""
 _NOTHING = "(nothing)"
+_ORDERS = {"order of the members": ", or of their labels", ARRANGEMENT: ""}
+"""Digests of orders, and how their names go on in sentences."""
 
 
 def fingerprint(plan: Plan) -> dict[str, Any]:
@@ -69,7 +71,7 @@ def _follows(name: str, stored: dict[str, Any], wanted: dict[str, Any]) -> bool:
     """Whether a difference follows from others, such as other source from another class."""
     one_sided = name.startswith((_SOURCE, _MEASURE)) and not (name in stored and name in wanted)
     chosen = name in _OF_OBSERVE and stored.get("observe") != wanted.get("observe")
-    return one_sided or chosen or name in ("order of the members", "results", "retries")
+    return one_sided or chosen or name in ("order of the members", "results", "retries", ARRANGEMENT)
 
 
 def _difference(name: str, stored: Any, wanted: Any) -> str:
@@ -77,8 +79,8 @@ def _difference(name: str, stored: Any, wanted: Any) -> str:
         return f"order of the dimensions: {', '.join(stored)} in the store, {', '.join(wanted)} now"
     if stored == wanted:
         return ""
-    if name == "order of the members":
-        return f"{name}, or of their labels: another one in the store"
+    if name in _ORDERS:
+        return f"{name}{_ORDERS[name]}: another one in the store"
     if name == "retries" and {*stored} != {*wanted}:
         stored, wanted = (", ".join(attempts) or _NOTHING for attempts in (stored, wanted))
     if name.startswith(_SOURCE) and type(stored) is type(wanted):

@@ -2,11 +2,15 @@
 
 Code of jaxgait is included by file, with everything that it imports within jaxgait, except for packages that cannot
 affect numbers. A user's own code is included by function and class, so that other parts of a script may change: source
-(bytecode and constants without source), everything referred to by name, and closures. Of libraries (JAX, NumPy, ...)
-only the names of what is used are included, not the versions.
+(bytecode and constants without source, or if the file has changed since it was imported), everything referred to by
+name, and closures. Objects are included by content, as for pickling. Of libraries (JAX, NumPy, ...) only the names of
+what is used are included, not the versions.
 
-Digests are of syntax trees: comments, docstrings, formatting, annotations of arguments, the texts of errors and the
-descriptions of parameters may change.
+Digests are of syntax trees (see `syntax`): comments, docstrings, formatting, annotations of arguments, the texts of
+errors and the descriptions of parameters may change.
+
+Names explain differences, but may be ambiguous: of two functions of one name, they do not say which one is where. One
+more digest, `ARRANGEMENT`, is of everything in the order in which it is found. It decides.
 """
 
 from __future__ import annotations
@@ -19,10 +23,9 @@ import functools
 import hashlib
 import importlib
 import inspect
+import json
 import pathlib
-import pickle
 import sys
-import textwrap
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -31,12 +34,17 @@ import jax
 import numpy as np
 
 import jaxgait
+from jaxgait.ensembles.objects import Opaque, is_plain, parts_of, state_of
+from jaxgait.ensembles.syntax import assigned, body, syntax, tree_of
 from jaxgait.libraries import is_installed
 from jaxgait.native.facts import facts
-from jaxgait.native.surroundings import defined_there
+from jaxgait.native.surroundings import changed_since_import, defined_there
 
 NO_NUMBERS = frozenset({"checks", "registry", "report", "plot", "cli", "ensembles", "optimization"})
 """Packages of jaxgait that cannot affect a trajectory (in `ensembles` only `batch` can, which is added by name)."""
+
+ARRANGEMENT = "which function and value is where"
+"""Name of the digest of everything that is found, in order."""
 
 _LIBRARIES = frozenset({"jax", "jaxlib", "equinox", "diffrax", "optax", "optimistix", "lineax", "numpy", "scipy"})
 _ROOT = pathlib.Path(jaxgait.__file__).parent
@@ -64,13 +72,18 @@ class Sources:
         self._modules: set[str] = set()
         self._found: dict[str, Any] = {}
         self._own: set[str] = set()
-        self._seen: dict[int, Any] = {}
+        self._order = hashlib.sha256()
+        self._seen: dict[int, tuple[int, Any]] = {}
+        self._within: set[int] = set()
         self._extra_state: dict[int, Any] = {}
 
     def add(self, thing: Any, name: str) -> None:
         """Adds a class, a function, or a value under its name, with everything that it refers to.
 
         The package that it comes from counts as the user's own, even if it is installed.
+
+        Raises:
+            Opaque: for something whose content cannot be found out.
         """
         top = _module(_bare(thing)).partition(".")[0]
         if top not in _LIBRARIES | {""} | sys.stdlib_module_names:
@@ -82,45 +95,90 @@ class Sources:
         self._modules.add(module)
 
     def digests(self) -> dict[str, Any]:
-        """The digests of values and definitions by name, and for each folder of jaxgait those of its files."""
+        """The digests of values and definitions by name, and for each folder of jaxgait those of its files.
+
+        Raises:
+            Opaque: if a file of jaxgait has changed since it was imported.
+        """
         folders: dict[str, dict[str, str]] = {}
         for module in sorted(_closure(frozenset(self._modules))):
             path = _file(module)
+            if changed_since_import(path):
+                raise Opaque(f"{path} has changed since it was imported, and something older runs: start Python again")
             folder = module if path.name == "__init__.py" else module.rpartition(".")[0]
             folders.setdefault(f"source of {folder}", {})[path.name] = _read(path, path.stat().st_mtime_ns)[0]
-        return {**self._found, **folders}
+        return {**self._found, ARRANGEMENT: self._order.hexdigest()[:16], **folders}
+
+    def _put(self, text: str) -> None:
+        self._order.update(f"{len(text)}:{text}".encode(errors="surrogatepass"))
+
+    def _is_new(self, x: Any) -> bool:
+        """Whether something is met for the first time; otherwise only its number counts."""
+        known = len(self._seen)
+        number, _ = self._seen.setdefault(id(x), (known, x))  # kept alive, so that its id is not reused
+        self._put(f"number {number}")
+        return number == known
 
     def _visit(self, x: Any, name: str) -> None:
+        self._put(name)
         if id(x) not in self._extra_state:
-            self._extra_state[id(x)] = x  # kept alive, so that its id is not reused
+            self._extra_state[id(x)] = x
             for key, part in _extra_state(x):
                 self._visit(part, f"{name}.{key}")
         x = _bare(x)
-        if isinstance(x, types.ModuleType):
-            return
-        if isinstance(x, functools.partial):
-            self._each({"": x.func, **dict(enumerate(x.args)), **x.keywords}, name)
-        elif isinstance(x, types.MethodType):
-            self._each({"": x.__func__, "self": x.__self__}, name)
-        elif isinstance(x, type | types.FunctionType):
+        if isinstance(x, type | types.FunctionType):
+            self._put(name_of(x))
             self._definition(x, name)
-        elif dataclasses.is_dataclass(x):
-            self._visit(type(x), name)
-            self._each({field.name: getattr(x, field.name) for field in dataclasses.fields(x)}, name)
-        elif isinstance(x, tuple | list):
-            self._each(getattr(x, "_asdict", lambda x=x: dict(enumerate(x)))(), name)
-        elif isinstance(x, Mapping):
-            self._each(x, name)
-        elif _is_library(_module(type(x))) or _is_plain(x) or not hasattr(x, "__dict__"):
+        elif id(x) in self._within:
+            self._put("itself")
+        else:
+            self._within.add(id(x))
+            self._value(x, name)
+            self._within.remove(id(x))
+
+    def _value(self, x: Any, name: str) -> None:
+        """Neither a class nor a function of Python."""
+        simple = is_plain(x) or isinstance(x, jax.Array | np.ndarray | types.ModuleType)
+        if not (simple and _is_library(_module(type(x)))):
+            self._visit(type(x), name)  # for its methods, those of a subclass of a built-in type, too
+        if isinstance(x, types.ModuleType):
+            self._module(x, name)
+        elif isinstance(x, enum.Enum):
+            self._note(name, str(x.name))
+            self._visit(x.value, f"{name}.value")
+        elif is_plain(x) or _is_numeric(x):
             self._note(name, value(x))
-        elif id(x) not in self._seen:
-            self._seen[id(x)] = x
-            self._visit(type(x), name)
-            self._each(vars(x), name)
+        elif isinstance(x, set | frozenset):
+            self._each(dict(enumerate(sorted(x, key=value if all(map(is_plain, x)) else self._apart))), name)
+        elif (parts := parts_of(x)) is not None:
+            self._each(parts, name)
+        elif callable(x) and hasattr(x, "__qualname__"):  # a function that is not of Python, perhaps of an object
+            self._note(name, name_of(x))
+            if not isinstance(getattr(x, "__self__", None), types.ModuleType | None):
+                self._visit(x.__self__, f"{name}.self")
+        elif self._is_new(x):
+            self._each(state_of(x, name), name)
+
+    def _module(self, x: types.ModuleType, name: str) -> None:
+        """A module as a value: all that it has, if it is the user's."""
+        top = x.__name__.partition(".")[0]
+        if top == "jaxgait":
+            self._modules.add(x.__name__)
+        if top == "jaxgait" or _is_library(x.__name__):
+            self._put(x.__name__ if top == "jaxgait" else top)
+        elif self._is_new(x):
+            self._each({n: part for n, part in vars(x).items() if n[:2] != "__"}, name)
+
+    def _apart(self, x: Any) -> str:
+        """A digest of something alone, for the order of a set."""
+        inner = Sources()
+        inner._own, inner._within = self._own, self._within
+        inner._visit(x, "")
+        return inner.digests()[ARRANGEMENT]
 
     def _each(self, parts: Mapping[Any, Any], name: str) -> None:
         """Visits the parts of a value, plain ones together."""
-        if parts and all(map(_is_plain, parts.values())):
+        if parts and all(map(is_plain, parts.values())):
             numbered = list(parts) == list(range(len(parts)))
             self._note(name, value([*parts.values()] if numbered else [x for item in parts.items() for x in item]))
             return
@@ -131,32 +189,32 @@ class Sources:
         top = _module(x).partition(".")[0]
         library = _is_library(_module(x)) and top not in self._own
         library = library and not (isinstance(x, type) and not defined_there(x))
-        if not isinstance(x, type) and (library or top == "jaxgait"):
+        own = not (library or top == "jaxgait")
+        if not isinstance(x, type) and not (own and name.endswith(name_of(x))):  # the name says which one it is
             self._note(name, name_of(x))
-        if library or id(x) in self._seen:
+        if library or not self._is_new(x):
             return
-        self._seen[id(x)] = x  # keeps the object alive, so that its id is not reused
         if isinstance(x, type):
             self._class(x)
-        elif top == "jaxgait":
+        elif not own:
             self._modules.add(_module(x))
-            self._closure(x)
+            self._closure(x, name)
         else:
-            tree = _tree(x)
-            self._note(f"source of {name_of(x)}", digest(_code(x.__code__) if tree is None else syntax(tree)))
-            self._references(x)
+            tree = tree_of(x, [x.__code__])
+            self._note(f"source of {name_of(x)}", digest(facts(x.__code__).digest if tree is None else syntax(tree)))
+            self._references(x, name)
 
     def _class(self, x: type) -> None:
         own = _module(x).partition(".")[0] == "jaxgait"
         if own:
             self._modules.add(_module(x))
-        tree = _tree(x)
+        tree = tree_of(x, [] if own else [m.__code__ for m in _written_methods(x)])
         for name, member in _constants(x, tree):
             self._visit(member, f"value of {name_of(x)}.{name}")
         if tree is not None:
             if not own:
                 self._note(f"source of {name_of(x)}", digest(syntax(tree)))
-                names = {node.id for part in _body(tree) for node in _assigned(part)}
+                names = {node.id for part in body(tree) for node in assigned(part)}
                 self._globals(vars(sys.modules.get(_module(x), object)), [(name,) for name in sorted(names)])
             self._members(x, own)
         elif not own:
@@ -166,6 +224,8 @@ class Sources:
             for key, part in _extra_state(member):
                 self._visit(part, f"value of {name_of(x)}.{name}.{key}")
         for base in (type(x), *x.__bases__):
+            if base in x.__bases__:
+                self._put(name_of(base))
             self._definition(base, name_of(base))
 
     def _members(self, x: type, own: bool) -> None:
@@ -176,9 +236,10 @@ class Sources:
                 if not member.__qualname__.startswith(f"{x.__qualname__}."):  # exchanged: the source does not show it
                     self._definition(member, name_of(member))
                 elif not own:
-                    self._references(member)
+                    self._references(member, name_of(member))
 
-    def _references(self, function: types.FunctionType) -> None:
+    def _references(self, function: types.FunctionType, where: str) -> None:
+        """What a function refers to; `where`: the name under which it was found."""
         found = facts(function.__code__)
         self._globals(function.__globals__, found.paths)
         for module, level, name in found.imports:
@@ -189,9 +250,9 @@ class Sources:
                 continue
             names = [name] if name else [] if _is_library(module) else [n for n in vars(loaded) if n[:1] != "_"]
             self._globals(vars(loaded), [(name,) for name in names])
-        self._closure(function)
+        self._closure(function, where)
         for name, default in _defaults(function):  # the source shows their names, not what they are
-            self._visit(default, f"default {name} of {name_of(function)}")
+            self._visit(default, f"default {name} of {where}")
         for name, attribute in vars(function).items():
             if not name.startswith("__"):
                 self._visit(attribute, f"value of {name_of(function)}.{name}")
@@ -206,7 +267,7 @@ class Sources:
             if thing is not _NOTHING:
                 self._visit(thing, f"value of {name}")
 
-    def _closure(self, function: types.FunctionType) -> None:
+    def _closure(self, function: types.FunctionType, where: str) -> None:
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         for name, cell in cells:
             try:
@@ -214,10 +275,11 @@ class Sources:
             except ValueError:  # not filled yet
                 continue
             if name != "__class__":
-                self._visit(content, f"value of {name}")
+                self._visit(content, f"{name} of {where}")
 
     def _note(self, name: str, text: Any) -> None:
         """Adds a digest; duplicate names are numbered."""
+        self._put(text)
         number, free = 1, name
         while self._found.get(free, text) != text:
             number += 1
@@ -236,31 +298,37 @@ def _defaults(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def value(x: Any) -> str:
-    """A value as text: short values in full, others as their type and digest; without memory addresses."""
-    if _is_plain(x):
+    """A value as text: short values in full, others as their type and digest; without memory addresses.
+
+    Raises:
+        Opaque: for something whose content cannot be found out.
+    """
+    if is_plain(x):
         text = repr(x.item() if isinstance(x, np.generic) else x)
         return text if len(text) <= _SHOWN else f"{type(x).__name__} ({digest(text)})"
-    if isinstance(x, list | tuple) and all(map(_is_plain, x)):
+    if isinstance(x, list | tuple) and all(map(is_plain, x)):
         text = repr([e.item() if isinstance(e, np.generic) else e for e in x])
         return text if len(text) <= _SHOWN else f"{len(x)} values ({digest(text)})"
-    if isinstance(x, set | frozenset):
-        return f"{len(x)} values ({digest(*sorted(map(value, x)))})"
-    if isinstance(x, jax.Array | np.ndarray) or hasattr(x, "__array__"):
-        return _array(np.asarray(x))
-    return name_of(x) if hasattr(x, "__qualname__") else _pickled(x)
+    if _is_numeric(x):
+        return _array(x)
+    sources = Sources()
+    sources.add(x, "")
+    return f"{name_of(x)} ({digest(json.dumps(sources.digests(), sort_keys=True))})"
 
 
-def _array(x: np.ndarray) -> str:
+def _is_numeric(x: Any) -> bool:
+    """Whether a value is an array of numbers, texts or random keys."""
+    return isinstance(x, jax.Array) or (isinstance(x, np.ndarray) and not x.dtype.hasobject)
+
+
+def _array(x: Any) -> str:
+    kind, x = str(x.dtype), np.asarray(jax.random.key_data(x) if jax.numpy.issubdtype(x.dtype, _KEY) else x)
     if x.ndim == 0 and x.dtype.kind in "bifc":
         return value(x.item())
-    return f"array of shape {x.shape} ({digest(str(x.dtype), np.ascontiguousarray(x).tobytes())})"
+    return f"array of shape {x.shape} ({digest(kind, np.ascontiguousarray(x).tobytes())})"
 
 
-def _pickled(x: Any) -> str:
-    try:
-        return f"{name_of(type(x))} ({digest(pickle.dumps(x))})"
-    except Exception:  # pickling may raise anything
-        return name_of(type(x))
+_KEY = jax.dtypes.prng_key
 
 
 def digest(*parts: str | bytes) -> str:
@@ -270,44 +338,6 @@ def digest(*parts: str | bytes) -> str:
         hasher.update(part.encode() if isinstance(part, str) else part)
         hasher.update(b"\0")
     return hasher.hexdigest()[:16]
-
-
-def syntax(node: Any) -> str:
-    """A syntax tree as text without irrelevant parts (see the module); the same in every version of Python."""
-    if isinstance(node, list):
-        return "[" + ",".join(syntax(x) for x in node if not _is_docstring(x)) + "]"
-    if not isinstance(node, ast.AST):
-        return repr(node)
-    if isinstance(node, ast.Raise):
-        return "Raise"
-    left_out = _LEFT_OUT.get(type(node), ())
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "parameter":
-        node = ast.Call(node.func, node.args, [k for k in node.keywords if k.arg not in ("doc", "source")])
-    fields = ((name, x) for name, x in ast.iter_fields(node) if name not in left_out and x not in (None, []))
-    return f"{type(node).__name__}({','.join(f'{name}={syntax(x)}' for name, x in fields)})"
-
-
-_LEFT_OUT: dict[type, tuple[str, ...]] = {
-    ast.FunctionDef: ("returns", "type_comment"),
-    ast.AsyncFunctionDef: ("returns", "type_comment"),
-    ast.arg: ("annotation", "type_comment"),
-    ast.Constant: ("kind",),
-    ast.Name: ("ctx",),
-    ast.Attribute: ("ctx",),
-    ast.Subscript: ("ctx",),
-    ast.Starred: ("ctx",),
-    ast.List: ("ctx",),
-    ast.Tuple: ("ctx",),
-    ast.Module: ("type_ignores",),
-}
-
-
-def _is_docstring(node: Any) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-
-
-def _is_plain(x: Any) -> bool:
-    return x is None or isinstance(x, bool | int | float | complex | str | bytes | np.generic)
 
 
 def _bare(x: Any) -> Any:
@@ -334,7 +364,9 @@ def _extra_state(x: Any) -> Iterator[tuple[str, Any]]:
         yield from vars(x).items()
     elif isinstance(x, collections.defaultdict):
         yield "default_factory", x.default_factory
-    if (isinstance(x, Mapping | tuple | list) or _is_plain(x)) and not isinstance(x, enum.Enum):
+    if (isinstance(x, Mapping | tuple | list | set | frozenset | np.ndarray) or is_plain(x)) and not isinstance(
+        x, enum.Enum
+    ):
         yield from getattr(x, "__dict__", {}).items()
 
 
@@ -364,15 +396,12 @@ def _methods(x: type) -> Iterator[types.FunctionType]:
     yield from (m for m in map(_bare, vars(x).values()) if isinstance(m, types.FunctionType))
 
 
-def _body(tree: Any) -> Sequence[ast.AST]:
-    """The statements of a class; none without its source."""
-    return getattr(tree, "body", ())
-
-
-def _assigned(statement: ast.AST) -> Iterator[ast.Name]:
-    """The names in the values that a statement of a class assigns."""
-    if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
-        yield from (node for node in ast.walk(statement.value) if isinstance(node, ast.Name))
+def _written_methods(x: type) -> Iterator[types.FunctionType]:
+    """The methods of a class that its file defines."""
+    file = getattr(sys.modules.get(_module(x)), "__file__", None)
+    for member in _methods(x):
+        if member.__qualname__.startswith(f"{x.__qualname__}.") and member.__code__.co_filename == file:
+            yield member
 
 
 def _constants(x: type, tree: Any) -> Iterator[tuple[str, Any]]:
@@ -380,7 +409,7 @@ def _constants(x: type, tree: Any) -> Iterator[tuple[str, Any]]:
 
     Private names that the class does not write are those of libraries.
     """
-    targets = (getattr(statement, "targets", [getattr(statement, "target", None)]) for statement in _body(tree))
+    targets = (getattr(statement, "targets", [getattr(statement, "target", None)]) for statement in body(tree))
     nodes = (node for part in targets for one in part if one is not None for node in ast.walk(one))
     written = {node.id for node in nodes if isinstance(node, ast.Name)}
     fields = {field.name for field in dataclasses.fields(x)} if dataclasses.is_dataclass(x) else set()
@@ -392,60 +421,7 @@ def _constants(x: type, tree: Any) -> Iterator[tuple[str, Any]]:
 def _is_value(x: Any) -> bool:
     if type(x) in (tuple, list, set, frozenset, dict):
         return all(map(_is_value, x.values() if isinstance(x, dict) else x))
-    return _is_plain(x) or isinstance(x, jax.Array | np.ndarray)
-
-
-def _code(code: types.CodeType) -> str:
-    """Bytecode with its names and constants, for functions without source."""
-    constants = [_code(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
-    return repr((code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants))
-
-
-def _tree(x: Any) -> ast.AST | None:
-    """The syntax tree of a function or class; None if there is no source."""
-    try:
-        if isinstance(x, types.FunctionType) and x.__name__ == "<lambda>":
-            return _lambda(x)
-        if isinstance(x, type):
-            return _written(x)
-        text = inspect.getsource(x.__code__ if hasattr(x, "__wrapped__") else x)
-        (definition,) = ast.parse(textwrap.dedent(text)).body
-        return definition
-    except (OSError, TypeError, SyntaxError, ValueError):
-        return None
-
-
-def _lambda(x: types.FunctionType) -> ast.AST:
-    """The lambda without the statement around it; of two on one line it is unknown which one it is."""
-    module = ast.parse("".join(inspect.findsource(x)[0]))
-    (found,) = (n for n in ast.walk(module) if isinstance(n, ast.Lambda) and n.lineno == x.__code__.co_firstlineno)
-    return found
-
-
-def _written(x: type) -> ast.AST:
-    """The definition of a class: of several of its name in a file, that with its methods.
-
-    `inspect` finds one by name until Python 3.12. Without methods it is unknown which one it is.
-    """
-    found = [*_classes(ast.parse("".join(inspect.findsource(x)[0])), x.__qualname__)]
-    if len(found) > 1:
-        own = (m.__code__ for m in _methods(x) if m.__qualname__.startswith(f"{x.__qualname__}."))
-        lines = {code.co_firstlineno for code in own if code.co_filename == inspect.getfile(x)}
-        found = [node for node in found if lines and node.lineno <= min(lines) <= max(lines) <= (node.end_lineno or 0)]
-    (definition,) = found
-    return definition
-
-
-def _classes(node: ast.AST, name: str, within: str = "") -> Iterator[ast.ClassDef]:
-    """The definitions of classes with a qualified name in a syntax tree."""
-    for part in ast.iter_child_nodes(node):
-        inner = within
-        if isinstance(part, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            inner = f"{within}{part.name}."
-            if isinstance(part, ast.ClassDef) and inner == f"{name}.":
-                yield part
-            inner += "" if isinstance(part, ast.ClassDef) else "<locals>."
-        yield from _classes(part, name, inner)
+    return is_plain(x) or isinstance(x, jax.Array | np.ndarray)
 
 
 @functools.cache

@@ -38,6 +38,7 @@ from jaxgait.ensembles import checksums, locks
 from jaxgait.ensembles.checksums import COMPLETE, LABELS, MANIFEST, MAX_NAMED, METADATA, PLAN, SCHEMA_VERSION, STATUS
 from jaxgait.ensembles.fingerprint import differences, fingerprint
 from jaxgait.ensembles.labels import Description, attributes, coordinates, descriptions, with_promotions
+from jaxgait.ensembles.objects import Opaque
 from jaxgait.ensembles.plan import Plan, fill_value
 
 OF_FILES = (".nc", ".h5", ".hdf5", ".csv", ".json")
@@ -184,8 +185,8 @@ def open_store(path: str | os.PathLike[str], plan: Plan, *, repair: bool = False
         repair: whether to rerun damaged blocks instead of raising an error.
 
     Raises:
-        StoreError: if the disk is full or not writable, or if the path holds something else: another scan, one with
-            an older schema, in use, or damaged.
+        StoreError: if the disk is full or not writable, if the path holds something else (another scan, one with an
+            older schema, in use, or damaged), or if the scan depends on what cannot be compared.
     """
     root = _root(path)
     if not root.exists():
@@ -261,7 +262,7 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
     if check and (damage := checksums.damage(root)):
         raise StoreError(f"{root}: damaged: {damage}; read_store(path, check=False) reads it as it is")
     if any(checksums.unfinished(root)) and locks.is_free(root / LOCK):
-        _warn_of_interruption(root)
+        checksums.warn_of_interruption(root)
     try:
         data = xr.open_zarr(path, chunks=None)
     except (FileNotFoundError, ValueError) as error:
@@ -306,15 +307,6 @@ def _existing(path: str | os.PathLike[str]) -> pathlib.Path:
     return root
 
 
-def _warn_of_interruption(root: pathlib.Path) -> None:
-    """Warns of what is still unfinished, now that no process is running the scan."""
-    left = sum(checksums.unfinished(root))
-    if left:
-        many = checks.count_of(left, "member is", "members are")
-        how = "the call or command that began it continues it"
-        checks.warn_user(f"{root}: {many} still to be run: the scan was interrupted; {how}")
-
-
 def _root(path: str | os.PathLike[str]) -> pathlib.Path:
     if not os.fspath(path):  # which would be the present folder
         raise StoreError("the path of the store is empty: name a folder, such as 'scan.zarr'")
@@ -339,7 +331,7 @@ def _create(root: pathlib.Path, plan: Plan) -> None:
                 f"{root}: the scan needs {memory.size_text(need)} and {memory.size_text(free)} are free: scan fewer "
                 "members, or keep observables instead of trajectories"
             )
-        _write_template(draft, plan)
+        _write_template(draft, root, plan)
         files.flush(draft, *draft.rglob("*"))
         try:
             os.rename(draft, root)
@@ -353,7 +345,7 @@ def _create(root: pathlib.Path, plan: Plan) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _write_template(draft: pathlib.Path, plan: Plan) -> None:
+def _write_template(draft: pathlib.Path, root: pathlib.Path, plan: Plan) -> None:
     zarr = store_library("zarr")
     attrs = attributes(plan)
     del attrs["created"]  # recorded in sessions.jsonl; the scan is the same whenever it is run
@@ -377,9 +369,16 @@ def _write_template(draft: pathlib.Path, plan: Plan) -> None:
     ours = draft / ".jaxgait"
     ours.mkdir()
     (draft / LABELS).write_bytes(_label_checksums(draft, plan))
-    (ours / "plan.json").write_text(json.dumps({"schema": SCHEMA_VERSION, **fingerprint(plan)}, indent=1))
+    (ours / "plan.json").write_text(json.dumps({"schema": SCHEMA_VERSION, **_fingerprint(root, plan)}, indent=1))
     (draft / MANIFEST).touch()
     (draft / LOCK).touch()
+
+
+def _fingerprint(root: pathlib.Path, plan: Plan) -> dict[str, Any]:
+    try:
+        return fingerprint(plan)
+    except Opaque as error:
+        raise StoreError(f"{root} cannot hold this scan: {error}") from error
 
 
 def _label_checksums(root: pathlib.Path, plan: Plan) -> bytes:
@@ -402,7 +401,7 @@ def _same_scan(root: pathlib.Path, plan: Plan) -> Plan:
         )
     if len(stored["blocks"]) == len(plan.block_shape):
         plan = replace(plan, block_shape=tuple(stored["blocks"]))
-    wanted = json.loads(json.dumps(fingerprint(plan)))
+    wanted = json.loads(json.dumps(_fingerprint(root, plan)))
     different = differences(stored, wanted)
     if different:
         code = any(sentence.startswith("the source of jaxgait") for sentence in different)
@@ -432,7 +431,7 @@ def _repair_labels(root: pathlib.Path, plan: Plan, repair: bool) -> None:
     if lost:
         draft = root / ".jaxgait" / "tmp" / f"labels-{os.getpid()}"
         draft.parent.mkdir(exist_ok=True)
-        _write_template(draft, plan)
+        _write_template(draft, root, plan)
         again = {name.partition("/")[0] for name in lost if name != LABELS}
         again |= {METADATA, *coordinates(plan)} if LABELS in lost else set()
         for file in (file for name in again for file in (draft / name, *(draft / name).rglob("*")) if file.is_file()):

@@ -155,10 +155,15 @@ def _package() -> str:
     """
     found = hashlib.sha256()
     for path in sorted(p for p in _ROOT.rglob("*") if p.is_file() and "__pycache__" not in p.parts):
-        if path.stat().st_mtime_ns > _IMPORTED:
+        if changed_since_import(path):
             raise Unidentified(path)
         found.update(str(path.relative_to(_ROOT)).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return found.hexdigest()
+
+
+def changed_since_import(path: pathlib.Path) -> bool:
+    """Whether a file has changed since this package was imported: what is in memory may be older."""
+    return path.stat().st_mtime_ns > _IMPORTED
 
 
 _theirs: dict[int, types.FunctionType] = {}

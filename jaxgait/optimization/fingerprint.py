@@ -62,6 +62,6 @@ def _source(record: SearchRecord, options: Mapping[str, Any]) -> str:
     sources.add_module(RUNS_A_MEMBER)
     coordinates = getattr(options.get("return_map"), "coordinates", None) or ()
     measures = (getattr(m, "function", m) for m in record.settings.goal.measures)
-    for used in (type(record.model), *measures, *coordinates):
+    for used in (record.model, *measures, *coordinates):
         sources.add(used, "code")
     return digest(json.dumps(sources.digests(), sort_keys=True))

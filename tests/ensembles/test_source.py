@@ -1,16 +1,26 @@
 """What a scan's identity sees of source code: what decides results, and neither words nor places."""
 
 import ast
+import collections
+import dataclasses
 import importlib.util
 import sys
+import threading
+import types
 
+import diffrax
 import equinox as eqx
+import jax
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.interpolate import CubicSpline
 
+from jaxgait.ensembles import source
 from jaxgait.ensembles.fingerprint import _model, differences
-from jaxgait.ensembles.source import Sources, syntax
+from jaxgait.ensembles.objects import Opaque
+from jaxgait.ensembles.source import ARRANGEMENT, Sources
+from jaxgait.ensembles.syntax import syntax
 from jaxgait.measure import Measure
 from jaxgait.mechanics.friction import Stribeck
 from jaxgait.models.bungee.measures import MEASURES
@@ -100,6 +110,13 @@ def digests(*things):
     return sources.digests()
 
 
+def changed(one, other):
+    """Names of what differs, but for the order of everything, which always does."""
+    found = {name for name in {**one, **other} if one.get(name) != other.get(name)}
+    assert not found or ARRANGEMENT in found
+    return found - {ARRANGEMENT}
+
+
 def test_a_renamed_file_changes_nothing(tmp_path):
     one, other = (module(tmp_path, name) for name in ("hopper_here", "hopper_there"))
     for name in ("Hopper", "peak", "first"):
@@ -143,8 +160,7 @@ def test_of_several_classes_of_a_name_in_a_file_each_is_identified_by_its_own_so
     """`inspect` finds the first one: a store of one would have counted as one of the other."""
     (first, low), (second, high) = module(tmp_path, "hopper_twice", TWICE).made
     alone = module(tmp_path, "hopper_once", TWICE.replace("(9.81, 1.62)", "(1.62,)")).made[0]
-    changed = {name for name, text in digests(second).items() if text != digests(first)[name]}
-    assert changed == {"source of Hopper"} and digests(second) == digests(alone[0])
+    assert changed(digests(first), digests(second)) == {"source of Hopper"} and digests(second) == digests(alone[0])
     assert digests(low) != digests(high) == digests(alone[1])
 
 
@@ -169,10 +185,10 @@ def test_attributes_set_on_a_class_at_run_time_matter(tmp_path):
         name for name in before if name.startswith("value of Kind")
     ]
     hopper.scale = -2.0
-    assert {**before, "value of Hopper.scale": "-2.0"} == digests(hopper)
+    assert changed(before, digests(hopper)) == {"value of Hopper.scale"}
     assert differences(before, digests(hopper)) == ["value of Hopper.scale: -1.0 in the store, -2.0 now"]
     hopper.scale, hopper.gain = -1.0, np.array([1.0, 3.0])
-    assert {name for name, text in digests(hopper).items() if text != before[name]} == {"value of Hopper.gain"}
+    assert changed(before, digests(hopper)) == {"value of Hopper.gain"}
     hopper.gain = sys.modules["hopper_set"].GAIN
     hopper.steps, hopper.table = (1.0, 3.0), {"a": [2.0]}
     assert set(digests(hopper)) - set(before) == {"value of Hopper.steps", "value of Hopper.table.a"}
@@ -184,13 +200,14 @@ def test_attributes_set_on_a_class_at_run_time_matter(tmp_path):
 def test_attributes_set_on_a_class_of_jaxgait_matter_too(monkeypatch):
     before = digests(Bungee)
     monkeypatch.setattr(Bungee, "duration", 2.0)
-    assert {**before, "value of jaxgait.models.bungee.model.Bungee.duration": "2.0"} == digests(Bungee)
+    name = "value of jaxgait.models.bungee.model.Bungee.duration"
+    assert changed(before, digests(Bungee)) == {name} and digests(Bungee)[name] == "2.0"
     monkeypatch.setattr(Bungee, "initial_state", lambda self: None)
     assert "source of <lambda>" in digests(Bungee)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "changed"),
+    ("before", "after", "names"),
     [
         ("UNUSED = 1.0", "UNUSED = 3.0\n\n\ndef plot(run): ...", set()),
         ('"""A hopper."""', '"""A better hopper."""\n    # with a comment', set()),
@@ -204,11 +221,11 @@ def test_attributes_set_on_a_class_of_jaxgait_matter_too(monkeypatch):
         ("factor * x for", "factor + x for", {"source of peak (2)"}),
     ],
 )
-def test_digests_depend_on_everything_that_affects_a_result_and_on_nothing_else(tmp_path, before, after, changed):
+def test_digests_depend_on_everything_that_affects_a_result_and_on_nothing_else(tmp_path, before, after, names):
     one = module(tmp_path, "hopper_before")
     other = module(tmp_path, "hopper_after", MODULE.replace(before, after))
     old, new = (digests(m.Hopper, m.peak, m.first, m.Excess(1.0), m.twice) for m in (one, other))
-    assert old != {} and {n for n in {**old, **new} if old.get(n) != new.get(n)} == changed
+    assert old != {} and changed(old, new) == names
 
 
 @pytest.mark.parametrize("imported", ["import hopper_law as law", "from hopper_law import force"])
@@ -219,12 +236,12 @@ def test_imports_of_a_function_matter(tmp_path, imported):
     for factor, found in ((2.0, old), (3.0, new)):
         module(tmp_path, "hopper_law", f"FACTOR = {factor}\n\ndef force(x):\n    return FACTOR * x\n")
         found.update(digests(user.late))
-    assert {n for n in {**old, **new} if old.get(n) != new.get(n)} == {"value of FACTOR"}
+    assert changed(old, new) == {"value of FACTOR"}
 
 
 def test_constants_in_a_closure_matter(tmp_path):
     user = module(tmp_path, "hopper_closures")
-    assert digests(user.scaled(2.0))["value of factor"] == "2.0"
+    assert digests(user.scaled(2.0))["factor of it"] == "2.0"
     assert digests(user.scaled(2.0)) == digests(user.scaled(2.0)) != digests(user.scaled(3.0))
     curves = [np.arange(3.0), np.arange(3.0) + 1e-12]
     assert digests(user.scaled(curves[0])) != digests(user.scaled(curves[1]))
@@ -266,7 +283,7 @@ def test_an_exchanged_part_matters():
 
 
 def test_libraries_are_identified_by_name():
-    assert digests(np.max) == {"it": "numpy.max"}
+    assert {**digests(np.max), ARRANGEMENT: ""} == {"it": "numpy.max", ARRANGEMENT: ""}
 
 
 def test_a_function_that_jaxgait_wraps_is_found(tmp_path):
@@ -322,3 +339,157 @@ def test_a_container_that_contains_itself_is_visited_once():
     laws = Laws(stiffness=2.0)
     laws.own = laws
     Sources().add(lambda run: laws["stiffness"] * run["x"].max(), "observe")
+
+
+def observed(**functions):
+    """What a scan with these measures depends on."""
+    sources = Sources()
+    for name, function in functions.items():
+        sources.add(function, f"measure {name}")
+    return sources.digests()
+
+
+def double(x):
+    return 2.0 * x
+
+
+def triple(x):
+    return 3.0 * x
+
+
+def with_two(first, second):
+    return lambda run: first(run["x"].min()) + second(run["x"].max())
+
+
+def with_laws(laws):
+    return lambda run: laws[0](run["x"].min()) + laws[1](run["x"].max())
+
+
+def above(level):
+    return lambda run: (run["x"] > level).sum()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "named"),
+    [
+        (
+            {"a": double, "b": triple},
+            {"a": triple, "b": double},
+            "measure a: double in the store, triple now; measure b: triple in the store, double now",
+        ),
+        (
+            {"a": with_two(double, triple)},
+            {"a": with_two(triple, double)},
+            "first of measure a: double in the store, triple now; second of measure a: triple in the store, double now",
+        ),
+        (
+            {"a": with_laws([double, triple])},
+            {"a": with_laws([triple, double])},
+            "laws of measure a.0: double in the store, triple now; "
+            "laws of measure a.1: triple in the store, double now",
+        ),
+        (
+            {"a": above(50.0), "b": above(60.0), "c": above(50.0)},
+            {"a": above(50.0), "b": above(60.0), "c": above(60.0)},
+            "level of measure c: 50.0 in the store, 60.0 now",
+        ),
+        (
+            {"a": lambda run, k=50.0: k, "b": lambda run, k=60.0: k},
+            {"a": lambda run, k=60.0: k, "b": lambda run, k=50.0: k},
+            "default k of measure a: 50.0 in the store, 60.0 now; default k of measure b: 60.0 in the store, 50.0 now",
+        ),
+    ],
+)
+def test_which_function_and_value_is_where_matters(one, other, named):
+    """A store of a scan in which two were exchanged by mistake went on with the results of the mistake."""
+    found = differences(observed(**one), observed(**other))
+    assert "; ".join(found) == named and observed(**one) == observed(**one)
+
+
+def test_functions_that_names_do_not_tell_apart_are_told_apart():
+    a, b = (eval(f"lambda run: {k} * run['x'].max()") for k in (2.0, 3.0))
+    one, other = observed(a=a, b=b, c=a), observed(a=a, b=b, c=b)
+    assert differences(one, other) == ["which function and value is where: another one in the store"]
+
+
+SLOTTED = """
+class Law:
+    __slots__ = ("k",)
+
+    def __init__(self, k):
+        self.k = k
+
+    def force(self, x):
+        return {n} * self.k * x
+"""
+
+
+def test_objects_count_by_their_content_and_their_class(tmp_path):
+    """Whatever keeps their attributes, and whether or not they can be pickled."""
+
+    def digests_of(*values):
+        return [digests(lambda run, held=one: held) for one in values]
+
+    made = [module(tmp_path, "hopper_slots", SLOTTED.format(n=n)).Law(k) for n, k in ((1, 1.0), (2, 1.0), (2, 3.0))]
+    several = {
+        "slots": made,
+        "a lambda in a namespace": [types.SimpleNamespace(law=eval(f"lambda x: {k} * x")) for k in (1, 2)],
+        "functions in a queue": [collections.deque(laws) for laws in ([double, triple], [triple, double])],
+        "sets of functions": [{double}, {double, triple}],
+        "dicts by function": [{double: 1.0, triple: 2.0}, {double: 2.0, triple: 1.0}],
+        "a method of a dict": [{"a": k}.get for k in (1.0, 2.0)],
+        "arrays of objects": [np.array([law, None], dtype=object) for law in (double, triple)],
+        "tables": [pd.DataFrame({"a": [1.0], name: [2.0]}) for name in "bc"],
+        "solvers": [Holder(solver) for solver in (diffrax.Tsit5(), diffrax.Dopri5())],
+        "random keys": [jax.random.key(n) for n in (0, 1)],
+    }
+    for what, values in several.items():
+        found, again = digests_of(*values), digests_of(*values)
+        assert found == again, what
+        assert all(one != other for i, one in enumerate(found) for other in found[:i]), what
+
+
+@dataclasses.dataclass(frozen=True)
+class Holder:
+    solver: object
+
+
+@pytest.mark.parametrize("hidden", [threading.Lock(), np.frompyfunc(double, 1, 1), (n for n in range(3))])
+def test_what_has_no_content_that_can_be_compared_raises(hidden):
+    with pytest.raises(Opaque, match=r"hidden of it: nobody can tell a \w+ from another one, .*: leave it out"):
+        digests(with_hidden(hidden))
+
+
+def with_hidden(hidden):
+    return lambda run: hidden
+
+
+def test_lists_that_contain_themselves_have_an_end():
+    held: list = [1.0]
+    held.append(held)
+    assert digests(with_laws(held)) == digests(with_laws(held))
+
+
+def test_code_counts_as_it_runs_and_not_as_its_file_says_now(tmp_path):
+    """A session that had begun with the old code wrote its results under the digest of the new one."""
+    user = module(tmp_path, "hopper_edited")
+    before = digests(user.peak, user.Excess(1.0), user.first)
+    edited = (
+        MODULE.replace("FACTOR * x", "FACTOR + x").replace("- self.level", "+ self.level").replace("max()", "min()")
+    )
+    (tmp_path / "hopper_edited.py").write_text(edited)
+    now = digests(user.peak, user.Excess(1.0), user.first)
+    again = module(tmp_path, "hopper_edited", edited)
+    after = digests(again.peak, again.Excess(1.0), again.first)
+    assert all(before[ARRANGEMENT] != one[ARRANGEMENT] for one in (now, after)) and now != after
+    assert {"source of helper", "source of <lambda>"} <= changed(now, after)
+
+
+def test_files_of_jaxgait_that_have_changed_since_they_were_imported_raise(tmp_path, monkeypatch):
+    file, edited = source._file, tmp_path / "tableaus.py"
+    edited.write_text(file("jaxgait.solve.tableaus").read_text())
+    monkeypatch.setattr(source, "_file", lambda m: edited if m == "jaxgait.solve.tableaus" else file(m))
+    sources = Sources()
+    sources.add_module("jaxgait.solve.tableaus")
+    with pytest.raises(Opaque, match=r"tableaus\.py has changed since it was imported, .*: start Python again"):
+        sources.digests()

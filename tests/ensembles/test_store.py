@@ -10,6 +10,7 @@ import pickle
 import random
 import shutil
 import signal
+import threading
 import time
 import warnings
 
@@ -284,10 +285,19 @@ def test_another_jax_continues(copy, whole, monkeypatch):
     assert content(copy) == content(whole)
 
 
+def test_what_cannot_be_compared_has_no_store(tmp_path):
+    lock = threading.Lock()
+    message = r"scan\.zarr cannot hold this scan: lock of observe: nobody can tell a lock from another one"
+    with pytest.raises(StoreError, match=message):
+        small_scan(tmp_path / "scan.zarr", observe=lambda run: {"lowest": run["x"].max() if lock else 0.0})
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_changed_solver_is_another_scan(whole, tmp_path, monkeypatch):
     file = source._file
     changed = tmp_path / "tableaus.py"
     changed.write_text(file("jaxgait.solve.tableaus").read_text() + "\nORDER = 5\n")
+    os.utime(changed, (0, 0))  # before this process began
     monkeypatch.setattr(source, "_file", lambda m: changed if m == "jaxgait.solve.tableaus" else file(m))
     with pytest.raises(
         StoreError, match=r"Differences: the source of jaxgait\.solve: changed since \(tableaus\.py\); .*jaxgait 0\.1"
