@@ -60,8 +60,9 @@ def _source(record: SearchRecord, options: Mapping[str, Any]) -> str:
     """
     sources = Sources()
     sources.add_module(RUNS_A_MEMBER)
+    laws = eqx.filter(record.model, eqx.is_array_like, inverse=True)  # numbers are compared by themselves
     coordinates = getattr(options.get("return_map"), "coordinates", None) or ()
     measures = (getattr(m, "function", m) for m in record.settings.goal.measures)
-    for used in (record.model, *measures, *coordinates):
+    for used in (laws, *measures, *coordinates):
         sources.add(used, "code")
     return digest(json.dumps(sources.digests(), sort_keys=True))

@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -280,6 +281,20 @@ def test_a_checkpoint_knows_the_arrays_of_its_model(tmp_path):
     assert repr(Loaded()) == repr(Loaded(load=np.ones(3)))
     with pytest.raises(ValueError, match="checkpoint of another search: values differ"):
         optimize(Loaded(load=np.ones(3)), checkpoint=tmp_path / "search.jsonl", **request)
+
+
+class Driven(Oscillator):
+    """With a function that its text only names."""
+
+    drive: Callable = eqx.field(static=True, default=abs)
+
+
+def test_a_checkpoint_knows_the_functions_of_its_model(tmp_path):
+    request = {"maximize": "excursion", "over": {"k": BOX["k"]}, "starts": 1, "iterations": 1, **QUICK}
+    drives = [eval("lambda t: 2.0 * t"), eval("lambda t: 3.0 * t")]
+    optimize(Driven(drive=drives[0]), checkpoint=tmp_path / "search.jsonl", **request)
+    with pytest.raises(ValueError, match=r"checkpoint of another search: .*source"):
+        optimize(Driven(drive=drives[1]), checkpoint=tmp_path / "search.jsonl", **request)
 
 
 def highest(factor):
