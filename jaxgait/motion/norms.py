@@ -91,6 +91,9 @@ class Guess(NamedTuple):
 GUESSES = (
     Guess("with the progression still in it? subtract speed_m_s * time_s", "m", lambda x, way: x - way),
     Guess("degrees? multiply by pi/180", "rad", lambda x, way: x * (math.pi / 180)),
+    Guess("an offset of 90 degrees? subtract pi/2", "rad", lambda x, way: x - math.pi / 2),
+    Guess("an offset of -90 degrees? add pi/2", "rad", lambda x, way: x + math.pi / 2),
+    Guess("180 degrees minus the flexion? subtract it from pi", "rad", lambda x, way: math.pi - x),
     Guess("millimetres? divide by 1000", "m", lambda x, way: x / 1000),
     Guess("centimetres? divide by 100", "m", lambda x, way: x / 100),
     Guess(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +34,10 @@ number, and higher by the second than with its thigh and knee.
 
 Slow and pathological variants of the embedded gaits stay apart by these, and wrong signs below them
 (tests/motion/test_verdict.py).
+"""
+REVERSED = (0.8, 0.4)
+"""Time is reversed if the mean correlation of all signals with the reference gait is above the first number when they
+are played backward, and higher by the second than as they are: the embedded gaits have at least 0.93 and at most 0.21.
 """
 DEFAULT_HARMONICS = 8
 """Number of harmonics for a stride that states none."""
@@ -310,16 +314,33 @@ def _outliers(v: Verdict, wrong: set[str | None]) -> Iterator[Finding]:
 
 
 def _shape(v: Verdict) -> Iterator[Finding]:
-    """Signs and start, by correlation with the reference gait at the shift that suits all signals together."""
+    """Direction of time, signs and start, by correlation with the reference gait."""
     reference = _reference()
-    likeness = {k: _likeness(v.cycle.signals[k], reference[k]) for k in SIGNALS}
-    late = int(np.argmax(np.sum(list(likeness.values()), axis=0)))
-    for k in (k for k in SIGNALS if likeness[k][late] < OPPOSITE[0]):
-        what = f"moves against the usual direction (correlation {likeness[k][late]:.2f} with the reference gait)"
-        yield Finding(what, "of the opposite sign? multiply by -1", bool(likeness[k][late] < OPPOSITE[1]), k)
+    late, likeness = _alignment(v.cycle.signals, reference)
+    _, backward = _alignment({k: x[::-1] for k, x in v.cycle.signals.items()}, reference)
+    as_recorded, reversed_ = (float(np.mean([*x.values()])) for x in (likeness, backward))
+    if reversed_ > max(REVERSED[0], as_recorded + REVERSED[1]):
+        what = (
+            f"the stride runs backward in time (played so, its correlation with the reference gait is {reversed_:.2f})"
+        )
+        yield Finding(what, "reverse the order of the rows below the times", True, "time_s")
+        return
+    for k in (k for k in SIGNALS if likeness[k] < OPPOSITE[0]):
+        what = f"moves against the usual direction (correlation {likeness[k]:.2f} with the reference gait)"
+        advice = "of the opposite sign? multiply by -1"
+        if k == "hip_y_m":  # above the floor, or its range would be wrong
+            advice = "is it the height of the hip, at the times of the other signals?"
+        yield Finding(what, advice, likeness[k] < OPPOSITE[1], k)
     if min(late, ANGLES_PER_STRIDE - late) > MAX_STRIKE_SHIFT:
         what = f"the record starts at about {late} % of the stride"
         yield Finding(what, "let it start at heel strike", False)
+
+
+def _alignment(signals: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray]) -> tuple[int, dict[str, float]]:
+    """The shift, in percent of the stride, that suits all signals together, and the correlation of each one then."""
+    every = {k: _likeness(signals[k], reference[k]) for k in SIGNALS}
+    late = int(np.argmax(np.sum([*every.values()], axis=0)))
+    return late, {k: float(x[late]) for k, x in every.items()}
 
 
 def _likeness(samples: np.ndarray, reference: np.ndarray) -> np.ndarray:

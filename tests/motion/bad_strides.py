@@ -126,6 +126,18 @@ BAD: dict[str, Bad] = {
     "ankle in degrees": Bad(changed(ankle_rad=DEGREES), "column ankle_rad: lowest value -24.15 rad; walking has"),
     "knee of the opposite sign": Bad(changed(knee_rad=lambda x: -x), "of the opposite sign? multiply by -1"),
     "thigh of the opposite sign": Bad(changed(thigh_rad=lambda x: -x), "moves against the usual direction"),
+    "ankle about 90 degrees": Bad(
+        changed(ankle_rad=lambda x: x + np.pi / 2), "an offset of 90 degrees? subtract pi/2"
+    ),
+    "thigh from the horizontal": Bad(changed(thigh_rad=lambda x: x - np.pi / 2), "of -90 degrees? add pi/2"),
+    "knee as the angle inside": Bad(changed(knee_rad=lambda x: np.pi - x), "180 degrees minus the flexion? subtract"),
+    "time reversed": Bad(
+        text({k: x if k == "time_s" else x[::-1] for k, x in columns().items()}).encode(),
+        "column time_s: the stride runs backward in time (played so, ",
+    ),
+    "hip height upside down": Bad(
+        changed(hip_y_m=lambda y: 1.82 - y), "with the reference gait); is it the height of the hip, at the times"
+    ),
     "knee without motion": Bad(changed(knee_rad=lambda x: 0 * x), "column knee_rad: is 0 rad throughout; was it meas"),
     "hip without motion": Bad(changed(hip_y_m=lambda x: 0 * x + 0.92), "column hip_y_m: is 0.92 m throughout"),
     "all signals zero": Bad(
