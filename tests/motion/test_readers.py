@@ -161,7 +161,34 @@ def test_stated_and_found_units_are_reported(tmp_path):
     assert any("it is m" in note for note in _read(tmp_path, CSV, "walk.csv").notes)
     notes = _read(tmp_path, VARIANTS["doubled tabs in the header"]).notes
     assert not [note for note in notes if "header" in note or "unit" in note]
-    assert any("counts 900 frames, the file has 60" in note for note in _read(tmp_path, VARIANTS["wrong counts"]).notes)
+    found = _read(tmp_path, VARIANTS["wrong counts"])
+    assert found.warnings == (f"the file ends early: {W.time.size} of 900 frames are there",)
+    assert "the header counts 3 markers" in found.notes[0]
+
+
+@pytest.mark.parametrize("name", ["walk.trc", "walk.mot", "walk.tsv"])
+def test_a_text_file_that_ends_early_is_warned_of_and_a_number_cut_in_half_is_not_used(name, tmp_path):
+    whole = {"walk.trc": TRC, "walk.mot": MOT, "walk.tsv": walker.qualisys(W)}[name]
+    lines = whole.split("\n")
+    last = len(lines) - 22  # of the rows that remain
+    short = "\n".join(lines[: last + 1])
+    early = lambda frames: (f"the file ends early: {frames} of {W.time.size} frames are there",)
+    told = lambda text: tuple(line.replace("rows", "frames") for line in _read(tmp_path, text, name).warnings)
+    assert told(whole) == told(whole.rstrip("\n")) == ()
+    assert told(short + "\n") == early(W.time.size - 20)
+    for cut in (short[:-5], short[:-60]):  # within the last number, and before some others
+        found = _read(tmp_path, cut, name)
+        assert found.frames == W.time.size - 21 and told(cut) == early(found.frames)
+        assert any(f"line {last + 1}, the last, " in note and "left out" in note for note in found.notes)
+    two = whole.split("\n")[: len(lines) - W.time.size + 1]
+    with pytest.raises(MotionFormatError, match="fewer than two whole rows of numbers; export all frames"):
+        _read(tmp_path, "\n".join(two), name)
+
+
+def test_an_excerpt_with_the_header_of_the_whole_trial_does_not_end_early(tmp_path):
+    lines = TRC.split("\n")
+    found = _read(tmp_path, "\n".join([*lines[:6], *lines[20:50]]) + "\n")
+    assert found.warnings == () and f"counts {W.time.size} frames, the file has 30" in found.notes[0]
 
 
 def _cell(text: str, line: int, column: int, content: str, delimiter: str = "\t") -> str:

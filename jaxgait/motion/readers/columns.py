@@ -20,12 +20,14 @@ from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.coordinates import COLUMNS
 from jaxgait.motion.readers import labels, nexus, turns
 from jaxgait.motion.readers.clock import Clock, clock, counted
-from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, recording
+from jaxgait.motion.readers.sheet import Sheet, Source, first_data, fully_written, read_sheet, recording
 from jaxgait.motion.readers.stated import ANGLES, agreed, units_of, without_unit
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of, number, trimmed
 
 _RATE = re.compile(r"(?:rate|frequency|freq)\b(?:(?!rate|freq)[^\d\n]){0,20}(\d+(?:[.,]\d+)?)", re.IGNORECASE)
+_COUNT = re.compile(r"^[\s\"#%]*(?:NO_OF_FRAMES|.*\bTotal Exported Frames)\W+(\d{1,12})\b", re.IGNORECASE)
+"""The number of frames in headers of Qualisys and OptiTrack."""
 _OTHER_RATE = re.compile(r"analog|force|plate|emg|cut.?off|(?:low|high|band).?pass|filter", re.IGNORECASE)
 """Words before a rate that is not one of the frames."""
 _AXIS = re.compile(r"^[xyz]\d*$", re.IGNORECASE)
@@ -44,6 +46,8 @@ class _Header(NamedTuple):
     rate: float | None
     units: list[str]
     """A line of units by column in lower case, if there is one."""
+    count: float | None
+    """The number of frames."""
 
 
 def read_labelled(source: Source, name: str) -> Recording:
@@ -123,7 +127,7 @@ def _recording_of(source: Source, name: str) -> Recording:
     source = Source(source.file, source.lines[:end])
     start = _start(source, section)
     header = _read_header(source, section, start)
-    sheet = read_sheet(source, start, len(header.names))
+    sheet, early = fully_written(source, read_sheet(source, start, len(header.names)), header.count, "frames")
     notes = [*sheet.notes, *_not_read(source, parts)]
     named = [*map(without_unit, header.names)]
     names, own = labels.unique([name for name, _ in named], notes), [unit for _, unit in named]
@@ -150,7 +154,7 @@ def _recording_of(source: Source, name: str) -> Recording:
     if devices:
         numbers = (math.nan, math.nan) if columns.frame is None else sheet.values[[0, -1], columns.frame].tolist()
         plates += nexus.device_forces(whole, devices, nexus.Frames(ticks.rate, *numbers), notes)
-    return recording(source, name, ticks, markers, stated, notes, angles=angles, forces=plates)
+    return recording(source, name, ticks, markers, stated, notes, angles=angles, forces=plates, warnings=early)
 
 
 def _not_read(source: Source, parts: dict[str, tuple[int, int]]) -> list[str]:
@@ -211,7 +215,8 @@ def _read_header(source: Source, section: int, start: int) -> _Header:
     if len(names) < width:
         advice = "label every column; decimal commas need ';' or tabs between the cells"
         raise source.error(f"{width} cells under {len(names)} labels", advice, start)
-    return _Header(names, _rate(lines), units)
+    count = next((float(found[1]) for line in lines if (found := _COUNT.match(line))), None)
+    return _Header(names, _rate(lines), units, count)
 
 
 def _units(source: Source, rows: list[list[str]], start: int) -> list[str]:

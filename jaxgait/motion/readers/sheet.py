@@ -9,7 +9,7 @@ from __future__ import annotations
 import array
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,8 +162,43 @@ def read_sheet(source: Source, start: int, width: int | None = None, beyond: int
             count_of(long, "row continues", "rows continue") + " after the last label: those cells are not read"
         )
     if len(kept) < 2:
-        raise source.error("fewer than two whole rows of numbers", "export all frames of the trial", start)
+        raise _too_few(source, start)
     return Sheet(np.array(values).reshape(len(kept), width), np.array(kept, dtype=np.int64), notes, long)
+
+
+def fully_written(source: Source, sheet: Sheet, counted: int | float | None, of: str) -> tuple[Sheet, list[str]]:
+    """The rows that the file has to their end, and a warning if there are fewer than its header counts.
+
+    The last one may be cut within a number ("-48.0" to "-4") if there are fewer, and the end of its line is missing.
+
+    Args:
+        source: the file.
+        sheet: its rows.
+        counted: their number by the header, if it states one.
+        of: what the rows are: frames or rows.
+
+    Raises:
+        MotionFormatError: for fewer than two whole rows.
+
+    Examples:
+        >>> from jaxgait.motion.readers.sheet import Source, fully_written, read_sheet
+        >>> source = Source("walk.mot", ["0.00 12.5", "0.01 13.5", "0.02 1"])
+        >>> sheet, warnings = fully_written(source, read_sheet(source, start=0), 9, "rows")
+        >>> print(sheet.lines, warnings)
+        [0 1] ['the file ends early: 2 of 9 rows are there']
+    """
+    if counted is None or sheet.lines.size >= counted:
+        return sheet, []
+    if sheet.lines[-1] == len(source.lines) - 1:  # a line that ends is followed by another, which may be empty
+        if sheet.lines.size < 3:
+            raise _too_few(source, int(sheet.lines[0]))
+        note = f"line {sheet.lines[-1] + 1}, the last, may be cut off within a number and is left out"
+        sheet = sheet._replace(values=sheet.values[:-1], lines=sheet.lines[:-1], notes=[*sheet.notes, note])
+    return sheet, [f"the file ends early: {sheet.lines.size} of {counted:g} {of} are there"]
+
+
+def _too_few(source: Source, start: int) -> MotionFormatError:
+    return source.error("fewer than two whole rows of numbers", "export all frames of the trial", start)
 
 
 def _other_length(source: Source, rows: list[int], delimiter: str, width: int) -> MotionFormatError:
@@ -237,6 +272,7 @@ def recording(
     *,
     angles: Mapping[str, Float[np.ndarray, " frames"]] | None = None,
     forces: tuple[GroundReaction, ...] = (),
+    warnings: Sequence[str] = (),
 ) -> Recording:
     """The recording of what was read: gaps marked, lengths in m.
 
@@ -249,13 +285,14 @@ def recording(
         notes: assumptions made while reading; extended.
         angles: in rad, and translations in m.
         forces: in N, with points in m.
+        warnings: about the rows.
 
     Raises:
         MotionFormatError: for markers of several subjects, and if no unit gives the size of a body.
     """
     names = labels.unique(without_subject(list(markers), notes, source.file), notes, labels.COPY)
     clean = labels.gapped(dict(zip(names, markers.values(), strict=True)), notes)
-    metre, more, warnings = labels.length_unit(clean, unit, source.file)
+    metre, more, doubts = labels.length_unit(clean, unit, source.file)
     return Recording(
         name=name,
         file=source.file,
@@ -265,5 +302,5 @@ def recording(
         angles=dict(angles or {}),
         forces=forces,
         notes=(*notes, *ticks.notes, *more),
-        warnings=(*ticks.warnings, *warnings),
+        warnings=(*warnings, *ticks.warnings, *doubts),
     )

@@ -7,7 +7,7 @@ import re
 from jaxgait.checks import count_of
 from jaxgait.motion.readers import labels, turns
 from jaxgait.motion.readers.clock import clock
-from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet, recording
+from jaxgait.motion.readers.sheet import Sheet, Source, first_data, fully_written, read_sheet, recording
 from jaxgait.motion.readers.stated import ANGLES, agreed, is_length, without_unit
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of, trimmed
@@ -37,7 +37,7 @@ def read_storage(source: Source, name: str) -> Recording:
         raise source.error("no line of labels above the numbers", "write one that begins with 'time'", start)
     names = trimmed(cells(source.lines[at], delimiter_of(source.lines[at])))
     header = source.lines[:at]
-    sheet = read_sheet(source, start, len(names))
+    sheet, early = fully_written(source, read_sheet(source, start, len(names)), _count(header, "rows"), "rows")
     notes = _header_notes(header, sheet.values.shape) + sheet.notes
     named = [without_unit(state["name"] if (state := _STATE.match(n)) else n) for n in names]
     names = labels.unique([name for name, _ in named], notes)
@@ -55,16 +55,24 @@ def read_storage(source: Source, name: str) -> Recording:
     markers = {k: labels.vectors(values, i) for k, i in columns.markers.items()}
     angles = {k: sizes[k] * values[:, i] for k, i in columns.others.items()}
     plates = labels.forces(values, ticks.time, columns, notes)
-    return recording(source, name, ticks, markers, None, notes, angles=angles, forces=plates)
+    return recording(source, name, ticks, markers, None, notes, angles=angles, forces=plates, warnings=early)
+
+
+def _count(header: list[str], of: str) -> int | None:
+    """The number of rows or columns that the header states."""
+    pattern = rf"^\s*(?:n|data){of}\s*[= ]\s*(\d{{1,12}})"
+    stated = re.search(pattern, "\n".join(header), re.IGNORECASE | re.MULTILINE)
+    return None if stated is None else int(stated[1])
 
 
 def _header_notes(header: list[str], shape: tuple[int, ...]) -> list[str]:
-    notes, patterns = [], (r"(?:nRows|datarows)", r"(?:nColumns|datacolumns)")
-    for word, pattern, count in zip(("rows", "columns"), patterns, shape, strict=True):
-        stated = re.search(rf"^\s*{pattern}\s*[= ]\s*(\d{{1,12}})", "\n".join(header), re.IGNORECASE | re.MULTILINE)
-        if stated and int(stated[1]) != count:
-            notes.append(f"the header counts {stated[1]} {word}, the file has {count}")
-    return notes
+    """Notes of counts in the header that differ, but for rows that are missing at the end (`fully_written`)."""
+    counts = {word: (_count(header, word), there) for word, there in zip(("rows", "columns"), shape, strict=True)}
+    return [
+        f"the header counts {stated} {word}, the file has {there}"
+        for word, (stated, there) in counts.items()
+        if stated is not None and (stated < there or (word == "columns" and stated != there))
+    ]
 
 
 def _sizes(

@@ -12,7 +12,15 @@ import numpy as np
 
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock, clock, counted
-from jaxgait.motion.readers.sheet import LARGEST_SHORT_SHARE, Sheet, Source, first_data, read_sheet, recording
+from jaxgait.motion.readers.sheet import (
+    LARGEST_SHORT_SHARE,
+    Sheet,
+    Source,
+    first_data,
+    fully_written,
+    read_sheet,
+    recording,
+)
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of, number, trimmed
 
@@ -39,16 +47,19 @@ def read_trc(source: Source, name: str) -> Recording:
     start = first_data(source, at + 1)
     names = _names(source, at)
     sheet = read_sheet(source, start, 2 + 3 * len(names), beyond=3)
-    notes = _header_notes(header, sheet, len(names)) + sheet.notes
-    counted_markers = header.get("nummarkers")
-    unlike = isinstance(counted_markers, float) and counted_markers != len(names)
+    sheet, early = fully_written(source, sheet, _stated(header, "numframes"), "frames")
+    excerpt = _is_excerpt(header, sheet)
+    notes = [*_header_notes(header, sheet, len(names), excerpt), *sheet.notes]
+    counted_markers = _stated(header, "nummarkers")
+    unlike = counted_markers is not None and counted_markers != len(names)
     if unlike and sheet.longer > LARGEST_SHORT_SHARE * sheet.lines.size:
         what = f"{len(names)} labels of markers, but the header counts {counted_markers:g} and rows have more"
         raise source.error(what, "write one label for every marker", at)
     names = labels.unique(names, notes, labels.COPY)
     ticks = _clock(source, sheet, header.get("datarate"), notes)
     markers = {k: ticks.on(sheet.values[:, 2 + 3 * i : 5 + 3 * i]) for i, k in enumerate(names)}
-    return recording(source, name, ticks, markers, str(header.get("units", "")), notes)
+    unit, warnings = str(header.get("units", "")), () if excerpt else early
+    return recording(source, name, ticks, markers, unit, notes, warnings=warnings)
 
 
 def _header(source: Source, at: int) -> dict[str, float | str]:
@@ -75,13 +86,24 @@ def _names(source: Source, at: int) -> list[str]:
     return spread[::3] if over_x else [name for name in spread if name]
 
 
-def _header_notes(header: dict[str, float | str], sheet: Sheet, markers: int) -> list[str]:
-    found = {"numframes": sheet.lines.size, "nummarkers": markers}
-    return [
-        f"the header counts {header[key]:g} {word}, the file has {count}"
-        for (key, count), word in zip(found.items(), ("frames", "markers"), strict=True)
-        if isinstance(header.get(key), float) and header[key] != count
-    ]
+def _stated(header: dict[str, float | str], key: str) -> float | None:
+    """A number of the header; None if it has none, or text."""
+    return found if isinstance(found := header.get(key), float) else None
+
+
+def _is_excerpt(header: dict[str, float | str], sheet: Sheet) -> bool:
+    """Whether the rows begin after the first frame of the header, which counts those of the whole trial then."""
+    first = _stated(header, "origdatastartframe")
+    return bool(sheet.values[0, 0] > (1.0 if first is None else first))
+
+
+def _header_notes(header: dict[str, float | str], sheet: Sheet, markers: int, excerpt: bool) -> list[str]:
+    """Notes of counts in the header that differ; of a whole trial, `fully_written` warns of frames that are missing."""
+    frames, named = _stated(header, "numframes"), _stated(header, "nummarkers")
+    other = frames is not None and (frames < sheet.lines.size or (excerpt and frames != sheet.lines.size))
+    notes = [f"the header counts {frames:g} frames, the file has {sheet.lines.size}"] if other else []
+    unlike = named is not None and named != markers
+    return [*notes, *([f"the header counts {named:g} markers, the file has {markers}"] if unlike else [])]
 
 
 def _clock(source: Source, sheet: Sheet, stated: float | str | None, notes: list[str]) -> Clock:
