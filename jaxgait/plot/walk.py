@@ -13,7 +13,7 @@ from matplotlib.transforms import Bbox
 from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS
 from jaxgait.motion.capture.tables import SPATIOTEMPORAL, side_means, spatiotemporal
 from jaxgait.motion.capture.walk import LOADS, Walk
-from jaxgait.motion.embedded import joint_loads
+from jaxgait.motion.embedded import REFERENCE_GAITS, joint_loads
 from jaxgait.motion.stride import SIGNALS, sampled
 from jaxgait.motion.verdict import DISPLAY, Verdict
 from jaxgait.plot.motion import BAND, NAMES, PATH, SHIFTED, assumed, band
@@ -113,8 +113,9 @@ def _joint_load(ax: Axes, walk: Walk, name: str) -> None:
     found = walk.dynamics
     assert found is not None
     joint, kind, unit = name.split("_", 2)
-    others = np.array([curves[name] for curves in joint_loads().values()])
-    ax.fill_between(PERCENT, others.min(axis=0), others.max(axis=0), color=GREY, alpha=0.35, lw=0)
+    gaits = [curves[name] for curves in joint_loads().values()]
+    band_of = f"(grey: {len(gaits)} of the {len(REFERENCE_GAITS)} embedded gaits)"
+    ax.fill_between(PERCENT, np.min(gaits, axis=0), np.max(gaits, axis=0), color=GREY, alpha=0.35, lw=0)
     for curves in found.strides:
         ax.plot(PERCENT, curves[name], color=BLUE, lw=0.6, alpha=0.7)
     mean = found.mean[name]
@@ -126,7 +127,7 @@ def _joint_load(ax: Axes, walk: Walk, name: str) -> None:
     if walk.toe_off is not None:
         ax.axvline(100 * walk.toe_off, color=GREY, lw=0.8, ls="--")
     sense = {"hip": "flexion", "knee": "flexion", "ankle": "dorsiflexion"}[joint] if kind == "moment" else "generated"
-    ax.set_title(f"{joint} {kind}, {sense} positive", fontsize=9)
+    ax.set_title(f"{joint} {kind}, {sense} positive\n{band_of}", fontsize=9)
     ax.set(xlim=(0, 100), xlabel=axis_label("stride", "%") if kind == "power" else "", ylabel=unit.replace("_", "/"))
 
 

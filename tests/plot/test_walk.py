@@ -31,7 +31,7 @@ def test_the_sheet_shows_strides_contacts_and_gaps(walk):
     assert {"knee flexion", "ground reaction", "gaps of the leg's markers"} <= set(titles)
     knee = figure.axes[titles.index("knee flexion")]
     assert len(knee.lines) >= len(walk.kept) + 1
-    ankle = figure.axes[titles.index("ankle moment, dorsiflexion positive")]
+    ankle = figure.axes[titles.index("ankle moment, dorsiflexion positive\n(grey: 2 of the 3 embedded gaits)")]
     assert ankle.get_ylabel() == "Nm/kg" and len(ankle.lines) >= len(walk.dynamics.strides) + 1
     gaps = figure.axes[titles.index("gaps of the leg's markers")]
     assert [label.get_text() for label in gaps.get_yticklabels()] == ["RKNE"]
