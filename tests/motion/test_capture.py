@@ -650,8 +650,41 @@ def test_the_sign_of_knee_angles_is_that_of_all_recordings_of_a_person():
     assert sure is bent and "as in the other recordings: its sign is changed" in alone.notes[-1]
     np.testing.assert_array_equal(alone.angles["knee_angle_r"], -stiff.angles["knee_angle_r"])
     assert with_one_flexion([stiff, trial]) == [stiff, trial]
-    with pytest.raises(MotionFormatError, match=r"bent\.mot: knee_angle is negative in flexion, in .*the opposite"):
+    with pytest.raises(
+        MotionFormatError, match=r"bent\.mot, column knee_angle_r: the angle is negative in flexion, in .*the oppo"
+    ):
         measure([trial, bent])
+
+
+def test_the_signs_of_two_knees_that_differ_are_judged_each_by_itself():
+    """The sign of both was changed, and the right leg was overextended by 64 deg."""
+    trial = synthetic_recording(reference_gait())
+    right = trial.angles["knee_angle_r"]
+    left = {f"{name[:-1]}l": x for name, x in trial.angles.items() if name.endswith("_r")}
+    both = dataclasses.replace(trial, angles=trial.angles | left | {"knee_angle_l": -right})
+    for side in ("right", "left"):
+        leg = leg_of(both, side, EXACT)
+        np.testing.assert_allclose(leg.thigh - leg.shank, right, atol=1e-12)
+        (line,) = (line for line in (*leg.notes, *leg.warnings) if "knee" in line)
+        assert line == "the knees of the two legs have opposite signs: that of knee_angle_l is changed"
+
+
+@pytest.mark.parametrize(
+    ("change", "advice"),
+    [
+        (lambda knee: np.pi - knee, "180 degrees minus the flexion? subtract it from 180"),
+        (lambda knee: knee - np.pi, "the flexion less 180 degrees? add 180"),
+    ],
+)
+def test_the_angle_inside_the_knee_is_no_flexion(change, advice):
+    """It was a knee flexed by 180 deg, with events of strides of half their length."""
+    trial = synthetic_recording(reference_gait())
+    inside = trial.angles | {"knee_angle_r": change(trial.angles["knee_angle_r"])}
+    joints = {name: x for name, x in inside.items() if "pelvis" not in name}
+    for angles in (inside, joints):
+        with pytest.raises(MotionFormatError) as caught:
+            measure([dataclasses.replace(trial, angles=angles)], speed=1.25)
+        assert "column knee_angle_r: the median of this knee is" in str(caught.value) and advice in str(caught.value)
 
 
 @pytest.mark.parametrize("column", ["pelvis_tx", "knee_angle_r"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -31,6 +31,8 @@ OBLIQUE_SINE = 0.5
 """Sine of the angle (30 deg) between the pelvis and the x axis above which pelvis_tx is not the path."""
 MOST_OVEREXTENSION = np.radians(20.0)
 """Angle in rad beyond which no knee is overextended: it is flexed there."""
+MOST_FLEXION = np.radians(100.0)
+"""Angle in rad beyond which no knee is flexed for half of a walk: then it is measured otherwise."""
 KNEES = ("knee_angle_r", "knee_angle_l")
 SAGITTAL = "The motion is planar (all z are 0): joint moments outside the sagittal plane mean nothing."
 """For files of angles that `leg_angles` made."""
@@ -86,7 +88,8 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         max_gap: that is filled, in s.
 
     Raises:
-        MotionFormatError: if no frame has all of them, or `pelvis_rotation` shows that the walk does not go along x.
+        MotionFormatError: if no frame has all of them, or `pelvis_rotation` shows that the walk does not go along x,
+            or the knee is no flexion.
 
     Examples:
         >>> import numpy as np
@@ -117,7 +120,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         describe_lowpass(recording.rate, cutoff),
     ]
     warnings = cutoff_warnings(recording.rate, cutoff)
-    knee = _flexion(recording, notes, warnings) * knee
+    knee = _flexion(recording, side, notes, warnings) * knee
     forward = facing(recording, x)
     if forward < 0:
         notes.append("the walker faces against pelvis_tx: x and the tilt of the pelvis, which is about z, are reversed")
@@ -150,23 +153,29 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
     )
 
 
-def _knee_range(recording: Recording) -> tuple[float, float]:
-    """Lowest and highest angle in rad of both knees of a recording, but for half a percent; 0 without any."""
-    both = [recording.angles[name] for name in KNEES if name in recording.angles]
-    ranges = [np.nanpercentile(knee, [0.5, 99.5]) for knee in both if np.isfinite(knee).any()]
-    return (float(np.min(ranges)), float(np.max(ranges))) if ranges else (0.0, 0.0)
+def _range(knee: np.ndarray) -> tuple[float, float]:
+    """Lowest and highest angle of a knee in rad, but for half a percent; 0 without any."""
+    low, high = np.nanpercentile(knee, [0.5, 99.5]) if np.isfinite(knee).any() else (0.0, 0.0)
+    return float(low), float(high)
 
 
-def _certain_sign(low: float, high: float) -> float:
-    """The sign of flexion, 1 or -1, of a knee with this range in rad; 0 if it may be overextended."""
-    return -1.0 if low < -max(high, MOST_OVEREXTENSION) else 1.0 if high > max(-low, MOST_OVEREXTENSION) else 0.0
+def _certain_signs(recording: Recording) -> dict[str, float]:
+    """The sign of flexion, 1 or -1, of every knee of a recording by its own range; 0 if it may be overextended."""
+    ranges = {name: _range(recording.angles[name]) for name in KNEES if name in recording.angles}
+    straight = MOST_OVEREXTENSION
+    return {
+        name: -1.0 if low < -max(high, straight) else 1.0 if high > max(-low, straight) else 0.0
+        for name, (low, high) in ranges.items()
+    }
 
 
 def with_one_flexion(recordings: Sequence[Recording]) -> list[Recording]:
-    """The recordings of one person, all with the sign of knee flexion of those that show it beyond doubt.
+    """The recordings of one person; knees of those that do not show the sign of flexion have that of the others.
+
+    Within a recording, the legs are judged by `from_angles`.
 
     Raises:
-        MotionFormatError: if some show one sign and some the other.
+        MotionFormatError: if the knee of a leg has one sign beyond doubt in some, and the other in others.
 
     Examples:
         >>> import dataclasses
@@ -178,40 +187,57 @@ def with_one_flexion(recordings: Sequence[Recording]) -> list[Recording]:
         >>> with_one_flexion([bent, stiff])[1].notes
         ('knee_angle is negative in flexion, as in the other recordings: its sign is changed',)
     """
-    signs = [_certain_sign(*_knee_range(recording)) for recording in recordings]
-    if {1.0, -1.0} <= set(signs):
-        first = next(sign for sign in signs if sign)
-        same, other = recordings[signs.index(first)].file, recordings[signs.index(-first)]
-        what = f"knee_angle is {'negative' if first > 0 else 'positive'} in flexion, in {same} it is the opposite"
-        raise other.error(what, "change the sign of this column in one of them")
-    if -1.0 not in signs:
-        return [*recordings]
-    note = "knee_angle is negative in flexion, as in the other recordings: its sign is changed"
+    signs = [_certain_signs(recording) for recording in recordings]
+    known: dict[str, float] = {}
+    for name in KNEES:
+        shown = [(own[name], recording) for own, recording in zip(signs, recordings, strict=True) if own.get(name)]
+        for sign, recording in shown:
+            if sign != known.setdefault(name, sign):
+                word = "negative" if sign < 0 else "positive"
+                what = f"the angle is {word} in flexion, in {shown[0][1].file} it is the opposite"
+                raise recording.error(what, "change the sign of this column in one of them", name)
     return [
-        recording
-        if sign or not set(KNEES) & set(recording.angles)
-        else dataclasses.replace(
-            recording,
-            angles=recording.angles | {k: -recording.angles[k] for k in KNEES if k in recording.angles},
-            notes=(*recording.notes, note),
-        )
-        for sign, recording in zip(signs, recordings, strict=True)
+        recording if any(own.values()) else _like(recording, known)
+        for recording, own in zip(recordings, signs, strict=True)
     ]
 
 
-def _flexion(recording: Recording, notes: list[str], warnings: list[str]) -> float:
-    """The sign of flexion, 1 or -1, in all knee angles of a recording, by the range of all of them.
+def _like(recording: Recording, known: Mapping[str, float]) -> Recording:
+    """A recording with flexion positive in knees that are known to be negative, or of which the other one is."""
+    there = [name for name in KNEES if name in recording.angles]
+    turned = [name for name in there if known.get(name, next(iter(known.values()), 0.0)) < 0]
+    if not turned:
+        return recording
+    note = "knee_angle is negative in flexion, as in the other recordings: its sign is changed"
+    angles = recording.angles | {name: -recording.angles[name] for name in turned}
+    return dataclasses.replace(recording, angles=angles, notes=(*recording.notes, note))
 
-    A note tells if it is -1, a warning if it is not certain.
+
+def _flexion(recording: Recording, side: str, notes: list[str], warnings: list[str]) -> float:
+    """The sign of flexion, 1 or -1, of a knee by its own range, or else by that of the other knee.
+
+    A note tells if it is -1, a warning if it is not certain, or not that of the other knee.
+
+    Raises:
+        MotionFormatError: if it is an angle of more than 100 deg most of the time, as that inside the knee is.
     """
-    low, high = _knee_range(recording)
-    if _certain_sign(low, high) < 0:
+    signs, name = _certain_signs(recording), f"knee_angle_{side[0]}"
+    middle = float(np.nanmedian(recording.angles[name]))
+    if abs(middle) > MOST_FLEXION:
+        inside, less = "180 degrees minus the flexion? subtract it from 180", "the flexion less 180 degrees? add 180"
+        what = f"the median of this knee is {np.degrees(middle):.0f} deg, which is no flexion of walking"
+        raise recording.error(what, inside if middle > 0 else less, name)
+    own, other = signs[name], next((sign for knee, sign in signs.items() if knee != name), 0.0)
+    negative = next((knee for knee, sign in signs.items() if sign < 0), name)
+    if own * other < 0:
+        warnings.append(f"the knees of the two legs have opposite signs: that of {negative} is changed")
+    elif (own or other) < 0:
         notes.append("knee_angle is negative in flexion, as in gait2392: its sign is changed")
-        return -1.0
-    if low < -max(high, 0.0):
-        what = f"knee_angle is mostly {np.degrees(low):.0f} to {np.degrees(high):.0f} deg, and taken as overextension"
+    low, high = _range(recording.angles[name])
+    if not own and other >= 0 and low < -max(high, 0.0):
+        what = f"{name} is mostly {np.degrees(low):.0f} to {np.degrees(high):.0f} deg, and taken as overextension"
         warnings.append(f"{what}: if it is negative in flexion, as in gait2392, change the sign of the column")
-    return 1.0
+    return -1.0 if (own or other) < 0 else 1.0
 
 
 def hip_from_pelvis(tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
