@@ -71,6 +71,16 @@ def test_markers_that_lag_others_are_warned_of_with_the_time(moved, late, expect
     assert float(line.split("about ")[1].split()[0]) == pytest.approx(50.0, abs=8.0)
 
 
+@pytest.mark.parametrize("pace", [0.5, 1.0, 2.0])
+def test_a_lag_is_judged_by_the_stride(pace):
+    """At half the frame rate, every lag is twice as long; a plausible one of an asymmetric walk was warned of."""
+    pelvis = ("RASI", "LASI", "RPSI", "LPSI")
+    lags = lambda late: [
+        line for line in warnings_of(recording(pelvis, late, pace=pace, plates=False)) if "lag" in line
+    ]
+    assert not lags(0.023) and len(lags(0.05)) == 1
+
+
 @pytest.mark.parametrize(("late", "word"), [(0.06, "behind"), (-0.06, "ahead of")])
 def test_markers_and_plates_that_are_out_of_step_are_warned_of(late, word):
     trial = recording()

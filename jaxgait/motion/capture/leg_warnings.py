@@ -15,8 +15,11 @@ from jaxgait.motion.norms import PEAKS, inside
 
 THIGH_TO_SHANK = (0.75, 1.3)
 """Usual ratio of the lengths of thigh and shank, between joint centres in the sagittal plane."""
-MAX_LAG = 0.02
-"""Time in s by which one end of a segment may seem to lag the other; skin movement causes up to 0.010 s in walks."""
+MAX_LAG = 0.025
+"""Share of the stride by which one end of a segment may seem to lag the other.
+
+Skin movement causes up to 0.009 in walks, and an asymmetric gait, whose pelvis turns about the hips, 0.021.
+"""
 EXPLAINED_SHARE = 0.6
 """Share of a segment's change of length that a lag must explain; skin movement that looks like one reaches 0.53."""
 MAX_CROSSING = 0.02
@@ -26,20 +29,20 @@ MAX_OBLIQUITY = 0.02
 SEGMENTS = (("hip", "knee"), ("knee", "ankle"), ("ankle", "heel"), ("ankle", "toe"))
 
 
-def marker_warnings(leg: Leg, options: Options) -> list[str]:
-    """Warnings about the markers of a leg."""
+def marker_warnings(leg: Leg, options: Options, stride_time: float) -> list[str]:
+    """Warnings about the markers of a leg that makes strides of a mean time in s."""
     if leg.ankle_angle is not None:
         return []
     marker_set = find(leg.recording.markers, leg.side, options.static is not None, options.own_map)
-    return [*_late(leg), *_askew(leg, marker_set), *_crossed(leg, marker_set)]
+    return [*_late(leg, stride_time), *_askew(leg, marker_set), *_crossed(leg, marker_set)]
 
 
-def _late(leg: Leg) -> list[str]:
+def _late(leg: Leg, stride_time: float) -> list[str]:
     points, found = {"hip": leg.hip} | leg.points, []
     for above, below in SEGMENTS:
         if above in points and below in points:
             late, explained = _lag(points[above], points[below], leg.recording.rate)
-            if abs(late) > MAX_LAG and explained > EXPLAINED_SHARE:
+            if abs(late) > MAX_LAG * stride_time and explained > EXPLAINED_SHARE:
                 first, second = (below, above) if late > 0 else (above, below)
                 found.append(f"the {first} lags the {second} by about {1e3 * abs(late):.0f} ms")
     what = f"{leg.side} leg: {', '.join(found)}, as their distance shows: markers on another clock, or filtered?"

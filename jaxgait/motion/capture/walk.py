@@ -310,7 +310,9 @@ def _walk(
         warnings=(
             *general,
             *_collected(trials, "warnings"),
-            *plates.merged_lines((t.leg, leg_warnings.marker_warnings(t.leg, options)) for t in trials),
+            *plates.merged_lines(
+                (t.leg, leg_warnings.marker_warnings(t.leg, options, walk.stride_time)) for t in trials
+            ),
             *plates.merged_lines((t.leg, footing.footing_warnings(t.leg)) for t in trials),
             *plates.merged_lines((t.leg, plates.plate_warnings(t.leg, t.own.load)) for t in trials),
             *plates.merged_lines((t.leg, source_warnings(t.feet)) for t in trials),
