@@ -687,6 +687,25 @@ def test_the_angle_inside_the_knee_is_no_flexion(change, advice):
         assert "column knee_angle_r: the median of this knee is" in str(caught.value) and advice in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"pelvis_tx": 1e3, "pelvis_ty": 1e3}, "column pelvis_ty: the hip is at a mean height of 986 m, where walking"),
+        ({"pelvis_ty": 100.0}, "has 0.25 to 1.5 m; cm? write the unit: pelvis_ty (cm)"),
+        ({"pelvis_ty": 0.1}, "give its height above the floor"),
+        ({"pelvis_tx": 1e3}, "m/s; mm? write the unit: pelvis_tx (mm)"),
+        ({"pelvis_tx": 1 / 0.0254}, "m/s; in? write the unit: pelvis_tx (in)"),
+    ],
+)
+def test_a_path_of_the_pelvis_that_is_not_in_metres_is_an_error(sizes, message):
+    """Of millimetres without a unit, a walk at 1256 m/s was measured."""
+    trial = synthetic_recording(reference_gait())
+    angles = trial.angles | {name: size * trial.angles[name] for name, size in sizes.items()}
+    with pytest.raises(MotionFormatError) as caught:
+        measure([dataclasses.replace(trial, angles=angles)])
+    assert message in str(caught.value)
+
+
 @pytest.mark.parametrize("column", ["pelvis_tx", "knee_angle_r"])
 def test_a_column_of_joint_angles_without_values_is_named(column):
     trial = synthetic_recording(reference_gait())

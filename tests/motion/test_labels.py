@@ -188,3 +188,14 @@ def test_a_line_of_units_below_the_labels(tmp_path, second, seconds, metre, metr
     np.testing.assert_allclose(found.markers["RKNE"], W.markers["RKNE"], atol=1e-6)
     with pytest.raises(MotionFormatError, match="line 2: the line below the labels is not one of units: 'furlong'"):
         _read(tmp_path, text.replace(metre, "furlong"), "walk.csv")
+
+
+@pytest.mark.parametrize(("unit", "word"), [("in", "inches"), ("ft", "feet")])
+def test_a_unit_that_makes_a_small_or_large_body_is_warned_of(unit, word):
+    """Inches were taken as centimetres, and only a note said so."""
+    size = {"in": 0.0254, "ft": 0.3048}[unit]
+    metre, notes, warnings = length_unit({name: 0.95 * x / size for name, x in W.markers.items()}, None, "walk.csv")
+    taken, body = {"in": (0.01, "0.35"), "ft": (1.0, "2.91")}[unit]
+    assert metre == taken and not notes and len(warnings) == 1
+    assert f", a body of {body} m; in {word} it is of 0.89 m: state the unit" in warnings[0]
+    assert not length_unit(W.markers, None, "walk.csv")[2]

@@ -18,6 +18,7 @@ from jaxgait.motion.capture.smoothing import (
     fill,
     lowpass,
 )
+from jaxgait.motion.norms import SIGNAL_NORMS, SPEED
 from jaxgait.motion.recording import Recording, runs
 
 HIP_IN_PELVIS = (-0.0707, -0.0661)
@@ -33,6 +34,10 @@ MOST_OVEREXTENSION = np.radians(20.0)
 """Angle in rad beyond which no knee is overextended: it is flexed there."""
 MOST_FLEXION = np.radians(100.0)
 """Angle in rad beyond which no knee is flexed for half of a walk: then it is measured otherwise."""
+FASTEST = 15.0
+"""Speed in m/s that no pelvis has: sprinters reach 12.5."""
+UNITS_OF_LENGTH = {"in": 0.0254, "cm": 1e-2, "mm": 1e-3}
+"""Units that lengths taken as m may be in, with their sizes in m."""
 KNEES = ("knee_angle_r", "knee_angle_l")
 SAGITTAL = "The motion is planar (all z are 0): joint moments outside the sagittal plane mean nothing."
 """For files of angles that `leg_angles` made."""
@@ -89,7 +94,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
 
     Raises:
         MotionFormatError: if no frame has all of them, or `pelvis_rotation` shows that the walk does not go along x,
-            or the knee is no flexion.
+            the knee is no flexion, or the path of the pelvis is not in m.
 
     Examples:
         >>> import numpy as np
@@ -127,6 +132,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
     tilt = forward * tilt
     ahead, above = hip_from_pelvis(tilt)
     hip = np.stack([forward * x + ahead, y + above], axis=1)
+    _check_path(recording, hip)
     thigh = tilt + flexion
     height = float(np.nanmean(hip[:, 1])) / HIP_OF_HEIGHT
     segments = {name: share * height for name, share in FRACTIONS.items()}
@@ -151,6 +157,26 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         notes=tuple(notes),
         warnings=tuple(warnings),
     )
+
+
+def _check_path(recording: Recording, hip: np.ndarray) -> None:
+    """Checks the path of a hip in m, of shape (frames, 2): lengths without a unit are taken as m.
+
+    Raises:
+        MotionFormatError: for a height or a speed that no hip has, naming a unit that would explain it.
+    """
+    height, (low, high) = float(np.nanmean(hip[:, 1])), SIGNAL_NORMS["hip_y_m"]["mean"].possible
+    if not low <= height <= high:
+        unit = next((word for word, size in UNITS_OF_LENGTH.items() if low <= height * size <= high), None)
+        what = f"the hip is at a mean height of {height:.3g} m, where walking has {low:g} to {high:g} m"
+        advice = f"{unit}? write the unit: pelvis_ty ({unit})" if unit else "give its height above the floor"
+        raise recording.error(what, advice, "pelvis_ty")
+    steps = np.abs(np.diff(hip[:, 0]))
+    speed = recording.rate * float(np.median(steps[np.isfinite(steps)])) if np.isfinite(steps).any() else 0.0
+    if speed > FASTEST:
+        unit = next((word for word, size in UNITS_OF_LENGTH.items() if speed * size <= SPEED.possible[1]), "mm")
+        what = f"the pelvis moves at {speed:.4g} m/s"
+        raise recording.error(what, f"{unit}? write the unit: pelvis_tx ({unit})", "pelvis_tx")
 
 
 def _range(knee: np.ndarray) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from jaxgait.checks import count_of, first_few
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.maps import is_marker
+from jaxgait.motion.norms import inside
 from jaxgait.motion.recording import GroundReaction, runs
 from jaxgait.motion.text import distinct
 
@@ -50,6 +51,8 @@ LENGTHS = {word: size for size, words in _LENGTH_WORDS.items() for word in words
 _FORCE_WORDS = {1.0: ("N", "Nt", "newton", "newtons"), 1e3: ("kN",), 4.4482216: ("lbf", "lb")}
 FORCES = {word.lower(): size for size, words in _FORCE_WORDS.items() for word in words}
 """Units of force in N."""
+USUAL_SIZE = (0.8, 2.4)
+"""Longest side in m of the box around the markers of an adult: those of the legs, or of the whole body."""
 UNSTATED = {"unknown", "undefined", "unspecified", "unitless", "none", "not", "null", "n/a", "na", "nan"}
 """First words with which files mark a unit as not stated."""
 COPY = "{} (copy {})"
@@ -332,7 +335,8 @@ def length_unit(
 ) -> tuple[float, list[str], list[str]]:
     """The unit of marker coordinates in m, with notes and warnings: the stated one, unless no body has such a size.
 
-    Bodies are 0.3 to 3 m long in their longest direction.
+    Bodies are 0.3 to 3 m long in their longest direction. A unit that is not stated is chosen among m, cm and mm,
+    with a warning if the body is of a usual size in another one only.
 
     Raises:
         MotionFormatError: if a unit is stated that is not known, or no unit gives the size of a body.
@@ -364,7 +368,16 @@ def length_unit(
         what = f"the header states {known}, but no body measures {size:.4g} {known}: taken as {fits[0]}"
         return LENGTHS[fits[0]], [], [what]
     why = f"the unit {text[:20]!r} is not known" if known else "no unit of length is stated"
-    return LENGTHS[fits[0]], [f"{why}; by the size of the body ({size:.4g}) it is {fits[0]}"], []
+    own, note = size * LENGTHS[fits[0]], f"{why}; by the size of the body ({size:.4g}) it is {fits[0]}"
+    others = {words[-1]: size * metre for metre, words in _LENGTH_WORDS.items() if inside(size * metre, USUAL_SIZE)}
+    if others and not inside(own, USUAL_SIZE):
+        other, usual = next(iter(others.items()))
+        return (
+            LENGTHS[fits[0]],
+            [],
+            [f"{note}, a body of {own:.2f} m; in {other} it is of {usual:.2f} m: state the unit"],
+        )
+    return LENGTHS[fits[0]], [note], []
 
 
 def body_size(markers: Mapping[str, Float[np.ndarray, "frames 3"]]) -> float | None:
