@@ -79,6 +79,13 @@ REACH = Norm((1.4, 3.2), (0.7, 6.0))
 """Stride length over the arc of the thigh's swing at hip height; 1.95 to 2.25 in the embedded gaits."""
 
 
+LEG_OF_HEIGHT = 0.245 + 0.246
+"""Thigh and shank as a share of the body height (Winter, Biomechanics and Motor Control, 2009, figure 4.1)."""
+MASS_INDEX = (12.0, 50.0)
+"""Possible body mass index in kg/m^2, for children and obese adults, too; 18.5 to 30 in most adults."""
+_SLIPS_OF_MASS = {"pounds": 0.45359, "a decimal point too far to the right": 0.1, "one too far to the left": 10.0}
+
+
 class Guess(NamedTuple):
     """A common mistake, and its correction."""
 
@@ -172,3 +179,22 @@ def guess_speed(speed: float) -> str:
         if inside(speed / factor, SPEED.usual):
             return f"{unit}? divide by {factor:g}"
     return "write it in m/s"
+
+
+def odd_mass(mass: float, thigh: float, shank: float) -> str:
+    """A warning of a mass in kg that does not suit the body height that thigh and shank, in m, suggest; or empty.
+
+    Examples:
+        >>> from jaxgait.motion.norms import odd_mass
+        >>> odd_mass(187.0, 0.42, 0.43)
+        'a mass of 187 kg and a height of 1.73 m (by thigh and shank) are a body mass index of 62 kg/m^2: pounds?'
+        >>> odd_mass(85.0, 0.42, 0.43)
+        ''
+    """
+    height = (thigh + shank) / LEG_OF_HEIGHT
+    index = mass / height**2
+    if inside(index, MASS_INDEX):
+        return ""
+    slip = next((word for word, size in _SLIPS_OF_MASS.items() if inside(size * index, MASS_INDEX)), "is it in kg")
+    what = f"a mass of {mass:.3g} kg and a height of {height:.2f} m (by thigh and shank)"
+    return f"{what} are a body mass index of {index:.2g} kg/m^2: {slip}?"

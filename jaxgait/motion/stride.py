@@ -22,6 +22,7 @@ from jaxgait.checks import as_array, count_of, real, shown, warn_user
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.embedded import gait_record
 from jaxgait.motion.gaps import without_gaps
+from jaxgait.motion.norms import odd_mass
 from jaxgait.motion.table import Header, Table, named_columns, read_chosen_columns
 
 SIGNALS = {"hip_x_m": "m", "hip_y_m": "m", "thigh_rad": "rad", "knee_rad": "rad", "ankle_rad": "rad"}
@@ -214,7 +215,8 @@ def read_stride(path: str | pathlib.Path, *, speed: float | None = None) -> Stri
         MotionFormatError: if it cannot be read, or has long gaps.
 
     Warns:
-        MotionWarning: for gaps that are filled, and a mass without the lengths of thigh and shank.
+        MotionWarning: for gaps that are filled, and a mass that does not suit the lengths of thigh and shank, or comes
+            without them.
 
     Examples:
         >>> import pandas as pd
@@ -249,7 +251,11 @@ def _person(stated: Mapping[str, Any], file: str) -> Person | None:
             raise MotionFormatError(what, f"give it in {name.rpartition('_')[2]}", file)
         found |= {} if number is None else {name: number}
     if {"thigh_m", "shank_m"} <= set(found):
-        return Person(found["thigh_m"], found["shank_m"], found.get("mass_kg"))
+        person = Person(found["thigh_m"], found["shank_m"], found.get("mass_kg"))
+        odd = "" if person.mass is None else odd_mass(person.mass, person.thigh, person.shank)
+        if odd:
+            warn_user(f"{file}: {odd}", MotionWarning)
+        return person
     if found:
         what = f"{' and '.join(found)} without {' and '.join(k for k in ('thigh_m', 'shank_m') if k not in found)}"
         warn_user(f"{file}: {what}: no leg is fitted to this person; state both lengths", MotionWarning)
@@ -298,7 +304,8 @@ def table_stride(table: Any, *, speed: float | None = None, name: str = "table")
             for a segment or a mass out of range, and without a speed.
 
     Warns:
-        MotionWarning: for gaps that are filled, and for a mass or a segment of a person whose leg is not known.
+        MotionWarning: for gaps that are filled, for a mass or a segment of a person whose leg is not known, and for a
+            mass that does not suit it.
 
     Examples:
         >>> import pandas as pd

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from jaxgait.motion.drive import reference_gait, stride_drive, synthetic_recordi
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.record import walk_record
 from jaxgait.motion.recording import GroundReaction, Mark, Recording, with_forces
+from jaxgait.motion.stride import embedded_stride, table_stride
 from tests.motion import walker
 from tests.motion.measured import RAW, needs_raw
 
@@ -704,6 +706,20 @@ def test_a_path_of_the_pelvis_that_is_not_in_metres_is_an_error(sizes, message):
     with pytest.raises(MotionFormatError) as caught:
         measure([dataclasses.replace(trial, angles=angles)])
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("mass", "guess"), [(187.0, "pounds?"), (11.0, "one too far to the left?"), (72.0, None)])
+def test_a_mass_that_does_not_suit_the_leg_is_warned_of(mass, guess):
+    """A mass in pounds scaled all joint moments without a word."""
+    lines = [line for line in measure([synthetic_recording(reference_gait())], mass=mass).warnings if "mass" in line]
+    assert len(lines) == (guess is not None)
+    assert all(f"a mass of {mass:g} kg and a height of 1.7" in line and line.endswith(guess) for line in lines)
+    gait = embedded_stride("rajagopal_1.26ms")
+    table = {"time_s": gait.time, **gait.signals, "thigh_m": 0.42, "shank_m": 0.42, "mass_kg": mass}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        table_stride(table, speed=1.26)
+    assert [guess in str(w.message) for w in caught] == [True] * len(lines)
 
 
 @pytest.mark.parametrize("column", ["pelvis_tx", "knee_angle_r"])

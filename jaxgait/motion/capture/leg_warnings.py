@@ -11,7 +11,7 @@ from jaxgait.motion.capture.leg import Leg, Options, Plane
 from jaxgait.motion.capture.maps import MarkerSet, find
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.capture.strides import StrideCurve, jumps, unlike, unrepeated
-from jaxgait.motion.norms import PEAKS, inside
+from jaxgait.motion.norms import PEAKS, inside, odd_mass
 
 THIGH_TO_SHANK = (0.75, 1.3)
 """Usual ratio of the lengths of thigh and shank, between joint centres in the sagittal plane."""
@@ -98,10 +98,11 @@ def _lag(above: Plane, below: Plane, rate: float) -> tuple[float, float]:
     return late, explained
 
 
-def segment_warnings(lengths: Mapping[str, float]) -> list[str]:
-    """Warnings about the lengths in m of a leg's segments."""
-    found = []
+def segment_warnings(lengths: Mapping[str, float], mass: float | None) -> list[str]:
+    """Warnings about the lengths in m of a leg's segments, and about a mass in kg that does not suit them."""
     thigh, shank = lengths["thigh_m"], lengths["shank_m"]
+    odd = "" if mass is None else odd_mass(mass, thigh, shank)
+    found = [odd] if odd else []
     if not inside(thigh / shank, THIGH_TO_SHANK):
         found.append(
             f"a thigh of {thigh:.3f} m on a shank of {shank:.3f} m: are markers of pelvis, knee or ankle swapped?"

@@ -354,7 +354,7 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
     found = (
         *odd,
         *leg_warnings.stride_warnings(kept),
-        *leg_warnings.segment_warnings(segments),
+        *leg_warnings.segment_warnings(segments, body.get("mass_kg")),
         *leg_warnings.peak_warnings(dynamics),
     )
     walk = Walk(
