@@ -25,8 +25,10 @@ from jaxgait.precision import float64_default
 _STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|knee_rad", re.IGNORECASE)
 _MARKERS = re.compile(rb"(\w[._: ][xyz](_[mc]?m)?\b[^\n]*){6}|(\b[xyz]\d*\W+){6}", re.IGNORECASE)
 """Labels of two markers or more, or the line of axes below them."""
-_ANGLES = re.compile(rb"(hip_flexion|knee_angle|ankle_angle)_[rl]\b")
-"""Labels of the joint angles of a whole trial."""
+_ANGLES = re.compile(
+    rb"(hip[ _]flexion|knee[ _]angle|ankle[ _]angle)[ _][rl]\b|\b[rl](hip|knee|ankle)angles", re.IGNORECASE
+)
+"""Labels of the joint angles of a whole trial, those of Plug-in Gait included."""
 _TABLES = (".csv", ".tsv", ".txt", ".dat", "")
 """Endings of files that may hold the columns of one stride."""
 
@@ -222,7 +224,7 @@ def recording_of(path: pathlib.Path) -> Recording | None:
             return None  # the reader of strides gives the better message
         raise
     if len(found.markers) < 3 and not found.forces and not has_leg(found):
-        return None if path.suffix.lower() in _TABLES else found
+        return None if path.suffix.lower() in _TABLES and not _ANGLES.search(start) else found
     return found
 
 

@@ -10,6 +10,7 @@ from jaxgait.exporting import export
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.drive import reference_gait, synthetic_recording
+from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import GroundReaction
 from tests.motion import walker
@@ -308,3 +309,47 @@ def test_text_beside_an_angle_is_not_read_either(tmp_path):
     found = _table(tmp_path, _angles() | {"angle_quality": "good", "pelvis_ty_note": "-"})
     _same(found)
     assert found.notes[0] == "not read: text under angle_quality"
+
+
+@pytest.mark.parametrize("written", [str.upper, str.title, lambda name: name.replace("_", " ")])
+@pytest.mark.parametrize("ending", [".csv", ".mot"])
+def test_joint_angles_are_named_in_any_case(written, ending, tmp_path):
+    angles = {written(name): np.degrees(x) for name, x in TRIAL.angles.items() if "pelvis" not in name}
+    delimiter, head = {".csv": (",", ""), ".mot": ("\t", "inDegrees=yes\nendheader\n")}[ending]
+    (tmp_path / f"walk{ending}").write_text(
+        head + pd.DataFrame({"time": TRIAL.time} | angles).to_csv(index=False, sep=delimiter)
+    )
+    found = read_recording(tmp_path / f"walk{ending}")
+    assert set(found.angles) == {"hip_flexion_r", "knee_angle_r", "ankle_angle_r"}
+    np.testing.assert_allclose(found.angles["knee_angle_r"], TRIAL.angles["knee_angle_r"], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (
+            {"knee_angle_r": "knee_flexion_r"},
+            "knee_angle_r not found among hip_flexion_r, knee_flexion_r, ankle_angle_r",
+        ),
+        ({"knee_angle_r": "knee_flexion_r"}, "; is it 'knee_flexion_r' (knee_angle_r)? rename it"),
+        (
+            {"hip_flexion_r": "RHipAngles_X", "knee_angle_r": "RKneeAngles_X", "ankle_angle_r": "RAnkleAngles_X"},
+            "; is it 'RHipAngles_X' (hip_flexion_r), 'RKneeAngles_X' (knee_angle_r), 'RAnkleAngles_X' (ankle_angle_r)?",
+        ),
+        ({"knee_angle_r": "bend"}, "; export the whole result of inverse kinematics, or name the columns so"),
+    ],
+)
+def test_columns_that_may_be_joint_angles_under_another_name_are_named(names, message, tmp_path):
+    """The optional columns of the pelvis were listed as missing, and no column was suggested."""
+    angles = {names.get(name, name): x for name, x in TRIAL.angles.items() if "pelvis" not in name}
+    with pytest.raises(MotionFormatError) as caught:
+        measure([dataclasses.replace(TRIAL, angles=angles)], speed=1.25)
+    assert message in str(caught.value) and "pelvis" not in str(caught.value)
+    if "RKneeAngles_X" in names.values():  # also where the other leg is there
+        left = {f"{name[:-1]}l": x for name, x in TRIAL.angles.items() if name.endswith("_r")}
+        with pytest.raises(MotionFormatError, match=r"is it 'RHipAngles_X' \(hip_flexion_r\)"):
+            measure([dataclasses.replace(TRIAL, angles=angles | left)], speed=1.25)
+    if "bend" not in names.values():  # the same of a file, which may be one of a stride as well
+        pd.DataFrame({"time": TRIAL.time} | angles).to_csv(tmp_path / "walk.csv", index=False)
+        with pytest.raises(MotionFormatError, match="of the joint angles that make one"):
+            motion_drive(tmp_path / "walk.csv")

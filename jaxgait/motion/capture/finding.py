@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
+from collections.abc import Sequence
 
 from jaxgait.checks import first_few
 from jaxgait.motion.capture import maps
@@ -13,6 +15,8 @@ from jaxgait.motion.recording import Recording, upward
 
 MOST_NAMED = 40
 """Names of a recording that an error lists."""
+ALIKE = 0.65
+"""Least similarity of a column's name to that of a joint angle which it may be."""
 
 
 def leg_of(recording: Recording, side: str, options: Options = Options(), slope: float = 0.0) -> Leg:
@@ -37,13 +41,14 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
         return _upright(from_angles(recording, side, options.cutoff, options.max_gap))
     other = maps.OTHER_SIDE[side]
     if recording.angles and not recording.markers:
+        lacks = [name for name in angle_names(side)[3:] if name not in recording.angles]
+        absent, renamed = ", ".join(lacks), _advice_to_rename(lacks, recording)
         if has_joints(recording, other):
-            absent = ", ".join(name for name in angle_names(side)[3:] if name not in recording.angles)
-            raise recording.error(f"no {side} leg: {absent} not found", _advice_to_take(other, recording))
-        absent = ", ".join(name for name in angle_names(side) if name not in recording.angles)
+            raise recording.error(f"no {side} leg: {absent} not found", renamed or _advice_to_take(other, recording))
         recorded = first_few([*recording.angles], MOST_NAMED)
         what = f"no {side} leg: of the joint angles that make one, {absent} not found among {recorded}"
-        raise recording.error(what, "export the whole result of inverse kinematics, or name the columns so")
+        whole = "export the whole result of inverse kinematics, or name the columns so"
+        raise recording.error(what, renamed or whole)
     there = first_few([*recording.markers, *recording.angles], MOST_NAMED) or "nothing"
     what = f"no {side} leg: {', '.join(lacking)} not found among {there}"
     advice = "name the markers in a map of your own (--markers map.toml)"
@@ -52,6 +57,21 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
     elif not maps.find(recording.markers, other, options.static is not None, options.own_map).lacks(False):
         advice = _advice_to_take(other, recording)
     raise recording.error(what, advice)
+
+
+def _advice_to_rename(lacks: Sequence[str], recording: Recording) -> str:
+    """Which columns may be the joint angles that a leg lacks: those of Plug-in Gait, or with similar names; or empty."""
+    side = lacks[0][-1].upper()
+    gait = {"hip_flexion": "Hip", "knee_angle": "Knee", "ankle_angle": "Ankle"}
+    begins = {name: f"{side}{gait[name[:-2]]}Angles".lower() for name in lacks}
+    found = {name: next((k for k in recording.angles if k.lower().startswith(begins[name])), "") for name in lacks}
+    if not all(found.values()):
+        others = [k for k in recording.angles if k not in angle_names("right") + angle_names("left")]
+        near = {name: difflib.get_close_matches(name, others, n=1, cutoff=ALIKE) for name in lacks}
+        found = {name: own[0] for name, own in near.items() if own}
+    if not found:
+        return ""
+    return f"is it {', '.join(f'{other!r} ({name})' for name, other in found.items())}? rename it (flexion is positive)"
 
 
 def _advice_to_take(side: str, recording: Recording) -> str:

@@ -54,16 +54,21 @@ def units_of(row: Sequence[str]) -> tuple[list[str], list[str]]:
 def without_unit(label: str) -> tuple[str, str]:
     """The name in a label and the unit in brackets behind it; of other labels the whole, and no unit.
 
-    Only units that are read belong to no name: a rate in deg/s keeps its own.
+    Only units that are read belong to no name: a rate in deg/s keeps its own. Joint angles of a leg have their names of
+    `COLUMNS`, in whatever case they are written.
 
     Examples:
         >>> from jaxgait.motion.readers.stated import without_unit
         >>> print(without_unit("pelvis_ty (mm)"), without_unit("knee_flexion [°]"), without_unit("knee (deg/s)"))
         ('pelvis_ty', 'mm') ('knee_flexion', 'deg') ('knee (deg/s)', '')
+        >>> without_unit("Knee Angle R (deg)")
+        ('knee_angle_r', 'deg')
     """
     found = _IN_BRACKETS.fullmatch(label.strip())
     ((unit,), _) = units_of([found["unit"]]) if found else ([""], [])
-    return (found["name"], unit) if found and unit in _SIZES and unit not in _NO_UNITS else (label, "")
+    name, unit = (found["name"], unit) if found and unit in _SIZES and unit not in _NO_UNITS else (label, "")
+    own = re.sub(r"[\s_-]+", "_", name.strip()).lower()
+    return own if own in COLUMNS else name, unit
 
 
 def agreed(file: str, names: Sequence[str], own: Sequence[str], line: Sequence[str]) -> list[str]:
