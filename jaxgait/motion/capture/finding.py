@@ -60,7 +60,7 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
 
 
 def _advice_to_rename(lacks: Sequence[str], recording: Recording) -> str:
-    """Which columns may be the joint angles that a leg lacks: those of Plug-in Gait, or with similar names; or empty."""
+    """Which columns may be the joint angles that a leg lacks: of Plug-in Gait or with similar names; or empty."""
     side = lacks[0][-1].upper()
     gait = {"hip_flexion": "Hip", "knee_angle": "Knee", "ankle_angle": "Ankle"}
     begins = {name: f"{side}{gait[name[:-2]]}Angles".lower() for name in lacks}

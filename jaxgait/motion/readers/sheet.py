@@ -174,7 +174,7 @@ def fully_written(source: Source, sheet: Sheet, counted: int | float | None, of:
     Args:
         source: the file.
         sheet: its rows.
-        counted: their number by the header, if it states one.
+        counted: their number by the header, if it states one; no dimension.
         of: what the rows are: frames or rows.
 
     Raises:
