@@ -41,9 +41,10 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
         return _upright(from_angles(recording, side, options.cutoff, options.max_gap))
     other = maps.OTHER_SIDE[side]
     if recording.angles and not recording.markers:
-        lacks = [name for name in angle_names(side)[3:] if name not in recording.angles]
-        absent, renamed = ", ".join(lacks), _advice_to_rename(lacks, recording)
-        if has_joints(recording, other):
+        joints = [name for name in angle_names(side)[3:] if name not in recording.angles]
+        absent = ", ".join(joints or [name for name in angle_names(side)[:3] if name not in recording.angles])
+        renamed = _advice_to_rename(joints, recording) if joints else ""
+        if joints and has_joints(recording, other):
             raise recording.error(f"no {side} leg: {absent} not found", renamed or _advice_to_take(other, recording))
         recorded = first_few([*recording.angles], MOST_NAMED)
         what = f"no {side} leg: of the joint angles that make one, {absent} not found among {recorded}"
