@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -17,8 +17,9 @@ from jaxgait.cli.options import FRONT_POINTS, RUN, FollowUpOptions, given
 from jaxgait.ensembles import ensemble, grid, summary
 from jaxgait.ensembles.members import INITIAL, as_members, constant
 from jaxgait.ensembles.realism import expecting, unrealistic
-from jaxgait.measure import Measures, observer
+from jaxgait.measure import Measure, Measures, observer
 from jaxgait.model import Model
+from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.local_sensitivity import differentiable, sensitivities
 from jaxgait.optimization.methods import GRADIENT_FREE
 from jaxgait.optimization.optimum import Optimum
@@ -35,6 +36,9 @@ BETTER_GAIN = 1e-4
 """Relative gain from which the end of a front counts as better than the search's optimum."""
 MIN_STRIDES = 20
 """Least number of strides in which runs should settle into the gait of the best design."""
+SAME_GAIT = 5e-3
+"""Largest difference of the objective, relative to it, between a gait and runs that have settled into it; also the
+largest violation of a limit there, relative to its value."""
 _SENSES = ("maximize", "minimize")
 
 
@@ -198,31 +202,71 @@ class Reached(NamedTuple):
 def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> Reached:
     """How runs of the best design end, from where simulations start, and what is unrealistic about them.
 
-    A periodic gait is found without a transient, so that a run need not reach it, even if it is stable. Of a search
-    that made such runs itself, only the latter is said.
+    A periodic gait is found without a transient, so that a run need not reach it, even if it is stable: another gait
+    may exist, with another objective (see `SAME_GAIT`). Of a search that made such runs itself, only what is
+    unrealistic is said.
     """
     of_gait = found.gradient.startswith("through the periodic gait")
     run = given(arguments, [name for name in RUN if name != "duration" or not of_gait])
-    if of_gait:
-        run["strides"] = max(MIN_STRIDES, run.get("strides", 0))
+    goal = _goal(found, arguments) if of_gait else None
+    if goal is not None:
+        run["strides"] = max(MIN_STRIDES, run.get("strides", 0), goal.strides or 0)
     sampling = Sampling.of(found.model, *(run.get(name) for name in ("strides", "duration", "samples")))
-    run["observe"] = expecting(found.model, sampling)
-    if not (of_gait or run["observe"]):
+    expected = expecting(found.model, sampling)
+    observed = (*(_as_measures(goal) if goal is not None else ()), *(expected.members if expected is not None else ()))
+    if not observed:
         return Reached()
     across, start = arguments.get("across"), arguments.get("initial") or {}
     members = grid({name: [x] for name, x in found.best.items()}) if across is None else as_members(across)
+    run["observe"] = Measures(observed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IncompleteRun)  # the sentence already states it
         made = ensemble(found.model, constant(members, {INITIAL + n: x for n, x in start.items()}), **run)
     ended, remarks = summary(made), unrealistic(found.model, made)
-    if not of_gait:
+    if goal is None:
         return Reached("; ".join(remarks))
-    who = f"runs of the best design from the start ({run['strides']} strides)"
-    if ended.keys() == {COMPLETED_TEXT}:
-        return Reached("; ".join([f"{who}: {COMPLETED_TEXT}", *remarks]))
-    counts = ", ".join(f"{count} {text}" for text, count in ended.items())
-    astray = "the gait is periodic, but runs do not reach it from there"
-    return Reached("; ".join([f"{who}: {counts}", astray, *remarks]), completed=False)
+    completed = ended.keys() == {COMPLETED_TEXT}
+    counts = COMPLETED_TEXT if completed else ", ".join(f"{count} {text}" for text, count in ended.items())
+    parts = [f"runs of the best design from the start ({run['strides']} strides): {counts}"]
+    if not completed:
+        parts.append("the gait is periodic, but runs do not reach it from there")
+    if others := list(_differing(found, goal, made)):
+        parts.append(f"they have not settled into the gait that was found, or reach another: {', '.join(others)}")
+    return Reached("; ".join([*parts, *remarks]), completed)
+
+
+def _goal(found: Optimum, arguments: Mapping[str, Any]) -> Goal:
+    """The objective and the limits of a search."""
+    return Goal.of(found.model, arguments[objective(arguments)[0]], arguments.get("subject_to") or ())
+
+
+def _as_measures(goal: Goal) -> tuple[Measure, ...]:
+    """What a goal observes of a run, under its own names (`Goal.names`)."""
+    named = zip(goal.names, goal.measures, strict=True)
+    of = lambda name, one: replace(one, name=name) if isinstance(one, Measure) else Measure(name, one, "1", name)
+    return tuple(of(name, one) for name, one in named)
+
+
+def _differing(found: Optimum, goal: Goal, made: xr.Dataset) -> Iterator[str]:
+    """Where completed runs of the best design have another objective than its gait, or violate limits."""
+    each, unit = found.scenarios, found.unit
+    names = [""] if each is None else [f" at {name}" for name in each.scenario.values.ravel()]
+    wanted = np.ravel(found.objective if each is None else each.objective)
+    for name, value, gait in zip(names, made["objective"].values.ravel(), wanted, strict=True):
+        if abs(value - gait) > SAME_GAIT * abs(gait):  # not for NaN, of a run that did not complete
+            yield f"objective {value:.4g} instead of {with_unit(f'{gait:.4g}', unit)}{name}"
+    for k, one in enumerate(goal.limits):
+        values = made[f"limited_{k}"].values.reshape(len(names), -1)
+        slack = one.sign * (values - one.value)
+        for i in np.flatnonzero((slack < -SAME_GAIT * _magnitude(found, one)).any(axis=1)):
+            worst = with_unit(f"{values[i, np.nanargmin(slack[i])]:.4g}", made[f"limited_{k}"].attrs["units"])
+            yield f"{one} is not met ({worst}{names[i]})"
+
+
+def _magnitude(found: Optimum, one: Limit) -> float:
+    """The value of a limit, or for zero the largest magnitude of its measure in the search; in the measure's unit."""
+    tried = [x.values for x in found.history.values() if str(x.attrs.get("long_name")).startswith(f"limited: {one}")]
+    return abs(one.value) or max((float(np.nanmax(np.abs(x), initial=0.0)) for x in tried), default=0.0) or 1.0
 
 
 def _check_measure(model: Model, arguments: Mapping[str, Any], name: str) -> None:

@@ -24,6 +24,7 @@ from jaxgait.cli.following import improvement
 from jaxgait.cli.optimizing import description
 from jaxgait.measure import Expected, Measure, MeasureError, table
 from jaxgait.models.prosthesis.model import Prosthesis
+from jaxgait.optimization.goals import Limit
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.outcome import NoResult
 from jaxgait.registry import model
@@ -325,11 +326,39 @@ def test_what_runs_of_a_design_from_a_periodic_gait_do_is_said():
     assert following.from_the_start(found, {}) == ("", True)  # its own runs show it
     found = dataclasses.replace(found, gradient="through the periodic gait (implicit differentiation)")
     who = "runs of the best design from the start (20 strides)"
-    assert following.from_the_start(found, {"strides": 12, "duration": None}) == (f"{who}: completed", True)
+    request = {"maximize": REACH, "strides": 12, "duration": None}
+    assert following.from_the_start(reaching(found, 1.003), request) == (f"{who}: completed", True)
     across = {"limit": np.array([0.5, 1e9])}  # m
-    reached, completed = following.from_the_start(found, {"across": across, "initial": {"v": 0.1}})
+    each = xr.Dataset({"objective": ("limit", [1.0, 1.0])}).assign_coords(scenario=("limit", ["limit = 0.5", "none"]))
+    found = dataclasses.replace(found, scenarios=each)
+    reached, completed = following.from_the_start(found, {"maximize": REACH, "across": across, "initial": {"v": 0.1}})
     assert re.fullmatch(rf"{re.escape(who)}: (1 completed, )?1 [a-z ]*: broke(, 1 completed)?; .*", reached)
     assert reached.endswith("; the gait is periodic, but runs do not reach it from there") and not completed
+
+
+REACH = Measure("reach", lambda run: run["x"].max(), "m", "reach")
+
+
+def reaching(found, value):
+    """The optimum of one scenario whose gait has the objective `value`."""
+    return dataclasses.replace(found, scenarios=None, objective=value)
+
+
+def test_runs_that_reach_another_gait_than_the_best_one_are_told_from_it():
+    gait = "through the periodic gait (implicit differentiation)"
+    found = dataclasses.replace(searched(), model=Oscillator(), best={"stiffness": 8.0}, gradient=gait)
+    limits = [Limit(REACH, 0.9, at_least=False), Limit(REACH, 1.001)]  # m; the runs have 1 m
+    request = {"maximize": REACH, "subject_to": limits}
+    reached, completed = following.from_the_start(reaching(found, 1.02), request)
+    others = "objective 1 instead of 1.02, reach <= 0.9 is not met (1 m)"
+    assert completed and reached == (
+        "runs of the best design from the start (20 strides): completed; "
+        f"they have not settled into the gait that was found, or reach another: {others}"
+    )
+    each = xr.Dataset({"objective": ("limit", [1.0, 0.98])}).assign_coords(scenario=("limit", ["firm", "soft"]))
+    found = dataclasses.replace(found, scenarios=each)
+    reached, _ = following.from_the_start(found, {"maximize": REACH, "across": {"limit": np.array([1e8, 1e9])}})
+    assert reached.endswith(" reach another: objective 1 instead of 0.98 at soft")
 
 
 class Expecting(Oscillator):
@@ -343,7 +372,8 @@ class Expecting(Oscillator):
 @pytest.mark.parametrize("gradient", ["of entire runs", "through the periodic gait (implicit differentiation)"])
 def test_a_best_design_that_is_not_realistic_is_said_after_any_search(gradient):
     found = dataclasses.replace(searched(), model=Expecting(), best={"stiffness": 8.0}, gradient=gradient)
-    reached, completed = following.from_the_start(found, {"duration": 3.0})
+    found = reaching(found, 1.0)
+    reached, completed = following.from_the_start(found, {"maximize": REACH, "duration": 3.0})
     assert completed and reached.endswith("reach is 1 m, where 0 to 0.1 m are expected (in a box)")
     assert ("from the start" in reached) == gradient.startswith("through")
 
