@@ -7,12 +7,17 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from jaxgait.ensembles.members import MOTIONS
+from jaxgait.checks import first_few
+from jaxgait.contents import restored
+from jaxgait.ensembles.walks import recorded
 from jaxgait.measure import Expected, Measure, Measures, known
 from jaxgait.model import Model
 from jaxgait.outcome import Outcome
 from jaxgait.run import Sampling
 from jaxgait.units import with_unit
+
+NAMED = 5
+"""Most motions of whom the same values are expected that a sentence names."""
 
 
 def expecting(model: Model, sampling: Sampling) -> Measures | None:
@@ -35,11 +40,11 @@ def expecting(model: Model, sampling: Sampling) -> Measures | None:
 def unrealistic(model: Model, data: xr.Dataset) -> list[str]:
     """Sentences on measures whose values in a run, or in completed members of a scan, are not those of realistic runs.
 
-    A correlation or a timing may be excellent in a motion that has little to do with walking. Nothing is said of
-    members that walk with motions of different people, for whom the model expects different values.
+    A correlation or a timing may be excellent in a motion that has little to do with walking. Of members that walk with
+    motions of different people, each is compared with what the model expects of that person.
 
     Args:
-        model: the mechanism, of whose person values are expected.
+        model: the mechanism, of whose person values are expected if the members share one motion.
         data: a result of `simulate` or `ensemble` with some of its measures.
 
     Examples:
@@ -50,17 +55,31 @@ def unrealistic(model: Model, data: xr.Dataset) -> list[str]:
         >>> print(unrealistic(Prosthesis(), light)[0].partition(" (")[0])
         mean_ground_force is 50 N, where 209 to 626 N are expected
     """
-    if MOTIONS in data.attrs:
-        return []
-    measures = [measure for name, measure in known(model).items() if name in data]
+    measures = [measure for name, measure in known(model).items() if name in data and measure.expected is not None]
     return [text for measure in measures for text in _outside(model, measure, data)]
 
 
 def _outside(model: Model, measure: Measure, data: xr.Dataset) -> Iterator[str]:
-    """The sentence on one measure, if it expects anything and some values are others."""
-    if measure.expected is None:
+    """A sentence for all members of whom the same values are expected, if some of them have others."""
+    assert measure.expected is not None
+    motions = recorded(data)
+    if motions is None:
+        yield from _sentence(measure, measure.expected(model), data)
         return
-    expected: Expected = measure.expected(model)
+    walkers = [restored(model, {"drive": record}) for record in motions.values.flat]
+    expected = [measure.expected(walker) for walker in walkers]
+    alike = {one: [i for i, other in enumerate(expected) if other == one] for one in expected}
+    for one, which in alike.items():
+        if motions.ndim == 0 or len(alike) == 1:
+            yield from _sentence(measure, one, data)
+        else:
+            (dim,) = motions.dims
+            part = data.isel({dim: which})
+            yield from _sentence(measure, one, part, f" for {dim} {first_few(list(map(str, part[dim].values)), NAMED)}")
+
+
+def _sentence(measure: Measure, expected: Expected, data: xr.Dataset, of: str = "") -> Iterator[str]:
+    """The sentence on members, named by `of`, if some of their values are not the expected ones."""
     values = np.asarray(data[measure.name], float)
     completed = np.asarray(data["status"] if "status" in data else data.attrs["status"]) == Outcome.COMPLETED
     known_values = completed & np.isfinite(values)
@@ -70,7 +89,7 @@ def _outside(model: Model, measure: Measure, data: xr.Dataset) -> Iterator[str]:
     wanted = f"{expected.low:.3g} to {with_unit(f'{expected.high:.3g}', measure.unit)}"
     if values.size == 1:
         value = with_unit(f"{values.item():.3g}", measure.unit)
-        yield f"{measure.name} is {value}, where {wanted} are expected {expected.why}"
+        yield f"{measure.name}{of} is {value}, where {wanted} are expected {expected.why}"
     else:
-        counts = f"{outside.sum()} of {known_values.sum()} completed members"
+        counts = f"{outside.sum()} of {known_values.sum()} completed members{of}"
         yield f"{measure.name} of {counts} is not the {wanted} that are expected {expected.why}"

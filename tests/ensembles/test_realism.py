@@ -7,9 +7,10 @@ import pytest
 import xarray as xr
 
 from jaxgait import Bungee, Prosthesis
-from jaxgait.ensembles.members import MOTIONS
+from jaxgait.ensembles import people, single_strides
 from jaxgait.ensembles.realism import expecting, unrealistic
 from jaxgait.models.prosthesis.fitting import REFERENCE_PERSON
+from jaxgait.motion import MotionWarning
 from jaxgait.run import Sampling
 
 WEIGHT = 85.07 * 9.81  # N, of the person of the default drive
@@ -47,7 +48,32 @@ def test_values_are_expected_of_the_person_who_walks(mass, low, whose):
     assert f"where {low} to " in text and whose in text
 
 
-def test_nothing_is_said_of_several_people_and_of_models_that_expect_nothing():
-    assert unrealistic(Prosthesis(), scan(10.0, 20.0).assign_attrs({MOTIONS: "{}"})) == []
+def walks(*masses, dim="subject"):
+    """The model, and a scan over walks of people with these masses in kg whose legs carry 600 N."""
+    persons = [REFERENCE_PERSON._replace(mass=mass) for mass in masses]
+    drives = [dataclasses.replace(Prosthesis().drive, person=one, name=f"p{i}") for i, one in enumerate(persons)]
+    leg, who = (single_strides if dim == "stride" else people)(Prosthesis(), drives)
+    forces = xr.Dataset({"mean_ground_force": (dim, np.full(len(masses), 600.0))}, attrs={"status": 0, **who.attrs})
+    return leg, forces.assign_coords({name: label for name, label in who.labels.items()})
+
+
+@pytest.mark.usefixtures("unaligned")
+def test_each_of_several_people_is_compared_with_what_is_expected_of_them():
+    with pytest.warns(MotionWarning, match="p3: the body mass is not known"):
+        leg, data = walks(60.0, 100.0, 70.0, None)
+    first, second = unrealistic(leg, data)
+    assert first.startswith("mean_ground_force for subject p0 is 600 N, where 147 to 441 N are expected (a quarter")
+    assert second.startswith("mean_ground_force for subject p2 is 600 N, where 172 to 515 N are expected")
+    over = data.expand_dims(k=[1.0, 2.0])
+    assert unrealistic(leg, over)[0].startswith(
+        "mean_ground_force of 2 of 2 completed members for subject p0 is not the 147 to 441 N that are expected"
+    )
+    assert unrealistic(leg, data.isel(subject=0)) == [first.replace(" for subject p0", "")]
+    leg, data = walks(60.0, 60.0, dim="stride")
+    (text,) = unrealistic(leg, data)
+    assert text.startswith("mean_ground_force of 2 of 2 completed members is not the 147 to 441 N")
+
+
+def test_nothing_is_said_of_models_that_expect_nothing():
     assert unrealistic(Bungee(), xr.Dataset({"clearance": ((), -5.0)}, attrs={"status": 0})) == []
     assert expecting(Prosthesis(), Sampling(strides=5, samples=10)) is None  # too coarse for the measure
