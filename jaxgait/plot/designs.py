@@ -140,6 +140,9 @@ def _span(ax: Axes, bounds: Mapping[str, tuple[float, float]], a: str, b: str | 
 def convergence(found: Optimum) -> Figure:
     """Distance of each start's best value from the best of all, in the objective's unit, over its evaluations.
 
+    A star is where the start ended, which need not be its best value; there is none for an end that may not be the
+    result (see `history.allowed`).
+
     Examples:
         >>> from jaxgait import Bungee, optimize
         >>> from jaxgait.plot.designs import convergence
@@ -154,11 +157,12 @@ def convergence(found: Optimum) -> Figure:
     least = _MIN_DISTANCE * (abs(found.objective) or 1.0)
     with style():
         figure, ax = plt.subplots(figsize=(6.4, 4.0))
-        for one, status in zip(gap, history.status.values, strict=True):
+        ends = sign * found.objective - values[:, -1]
+        for one, end, status in zip(gap, ends, history.status.values, strict=True):
             seen = np.flatnonzero(np.isfinite(one) & (status != -1))
             ax.semilogy(1 + seen, np.maximum(one[seen], least), lw=1.0, color=BLUE, alpha=0.6)
-            if seen.size:
-                ax.semilogy(1 + seen[-1], max(one[seen[-1]], least), "*", color=ORANGE, mec="black", ms=9)
+            if seen.size and np.isfinite(end):
+                ax.semilogy(1 + seen[-1], max(end, least), "*", color=ORANGE, mec="black", ms=9)
         unit = str(history.objective.attrs.get("units", ""))
         near = with_unit(f"{least:.1g}", unit)
         ax.axhline(least, color=GREY, lw=0.8, ls="--", label=f"the best of all, or within {near} of it")

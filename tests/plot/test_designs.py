@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.collections import PathCollection, QuadMesh
 
 from jaxgait import Bungee, ensemble, optimize
+from jaxgait.optimization.optimum import Optimum
 from jaxgait.plot import designs
 
 BOX = {"stiffness": (15.0, 40.0), "rope_length": (20.0, 32.0)}
@@ -55,6 +56,19 @@ def test_a_start_that_failed_is_a_cross_alone():
     assert len(ax.get_legend().get_texts()) == 4
     above = {line.get_label(): line.get_zorder() for line in ax.lines}
     assert above["end"] > above["best"], "not hidden by the larger star"
+    plt.close("all")
+
+
+def test_the_star_of_a_start_is_where_it_ended_not_its_best():
+    column = lambda rows: (("start", "iteration"), np.array(rows))
+    history = {"objective": column([[3.0, 1.0, 2.5], [2.0, 2.0, 2.0]]), "status": column([[0, 0, 0], [0, -1, -1]])}
+    history = xr.Dataset(history | {"allowed": column([[1, 1, 1], [1, 1, 1]])})
+    found = Optimum(Bungee(), {}, {"stiffness": 1.0}, 1.0, [], history)
+    drawn = lambda: [x.get_ydata() for x in designs.convergence(found).axes[0].lines if x.get_marker() == "*"]
+    stars = lambda: [float(y[0]) for y in drawn() if len(y)]  # that of the legend has none
+    assert stars() == [1.5, 1.0]
+    history["allowed"][0, -1] = 0
+    assert stars() == [1.0]
     plt.close("all")
 
 
