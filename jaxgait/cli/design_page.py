@@ -44,7 +44,7 @@ CHECKED_STARTS = 4
 NAMED = 8
 """Number of histories that are left out to name."""
 STRIDES_DRAWN = 2.0
-"""Number of strides at the end of a run that are drawn before and after."""
+"""Number of strides at the end of a run, which may be an early one, that are drawn before and after."""
 
 
 def search_parts(
@@ -208,8 +208,7 @@ def _before_after(
         one, start = _with(before_or_after, values)
         start = start if values else None
         run = simulate(one, initial_state=start, observe=observe, progress=False, **given(arguments, RUN))
-        last = 0.0 if one.period is None else float(run.time[-1]) - STRIDES_DRAWN * float(one.period)
-        runs.append(run.sel(time=slice(last, None)))
+        runs.append(_last_strides(run, one))
         chosen = runs[-1][list(shown)] if shown else _drawn(runs[-1], one, found.measure)
         drawn.append(chosen.assign_coords(event_time=("event", instants(runs[-1]))))
     seen = {} if observe is None else observe.variables
@@ -224,6 +223,12 @@ def _before_after(
         _others(runs[0], drawn[0]),
         measures,
     )
+
+
+def _last_strides(run: xr.Dataset, model: Model) -> xr.Dataset:
+    """The last strides of a run before its end, which may be an early one; all of a model without strides."""
+    end = float(run.attrs["t_end_s"])
+    return run.sel(time=slice(None if model.period is None else end - STRIDES_DRAWN * float(model.period), end))
 
 
 def _drawn(run: xr.Dataset, model: Model, measure: str) -> xr.Dataset:

@@ -76,6 +76,10 @@ def draw_references(ax: Axes, curves: Sequence[xr.DataArray], dim: str, looks: S
     first = curves[0]
     if all(_alike(first, other, dim) for other in curves[1:]):
         draw_reference(ax, first, dim)
+        for other in map(displayed, curves[1:]):
+            beyond = (other[dim] < first[dim].min()) | (other[dim] > first[dim].max())
+            if beyond.any():
+                ax.plot(other[dim], other.where(beyond), **LOOK)
         return
     for curve, look in zip(curves, looks, strict=True):
         ax.plot(curve[dim], displayed(curve), **LOOK | {"color": look["color"]})

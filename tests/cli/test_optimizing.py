@@ -5,6 +5,7 @@ import dataclasses
 import json
 import re
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -15,6 +16,7 @@ from jaxgait.cli.design_page import (
     _distinct,
     _drawn,
     _largest_difference,
+    _last_strides,
     _others,
     _scenarios,
     _whose,
@@ -27,6 +29,7 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.optimization.goals import Limit
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.outcome import NoResult
+from jaxgait.plot.designs import before_and_after
 from jaxgait.registry import model
 from jaxgait.solve.simulate import simulate
 from jaxgait.states import state_variables
@@ -296,6 +299,18 @@ def test_a_picture_before_and_after_names_the_scenario_or_the_walk():
     assert _whose(Oscillator(), searched(limited=True), 1) == worst
     alone = dataclasses.replace(searched(), scenarios=None)
     assert _whose(Prosthesis(), alone, None) == "walk rajagopal_1.26ms" and _whose(Oscillator(), alone, None) == ""
+
+
+def test_of_a_run_that_ends_early_the_strides_before_its_end_are_drawn():
+    time = np.linspace(0.0, 6.0, 601) * float(Oscillator().period)
+    curve = lambda end: xr.Dataset(
+        {"x": ("time", np.where(time <= end, np.cos(time), np.nan), {"units": "m"})}, {"time": time}, {"t_end_s": end}
+    )
+    whole, ended = (_last_strides(curve(end), Oscillator()) for end in (time[-1], time[310] + 1e-3))
+    assert whole.sizes["time"] == 201 and ended.sizes["time"] == 200 and np.isfinite(ended.x).all()
+    figure = before_and_after(whole[["x"]], ended[["x"]], ["x"])
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["before", "after"]
+    plt.close("all")
 
 
 def test_scenarios_are_said_and_tabulated():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from jaxgait.plot.histories import picture
+from jaxgait.plot.references import draw_references
 from tests.plot.test_histories import run
 
 
@@ -31,6 +32,15 @@ def test_a_measured_reference_is_dashed_in_the_panel_of_its_variable():
         assert [text.get_text() for text in figure.legends[0].get_texts()] == ["simulated", "measured knee"]
     (alone,) = picture(data, ["sound"]).axes
     assert len(alone.lines) == 1 and alone.get_ylabel() == "measured knee (m)"
+
+
+def test_a_reference_of_runs_with_different_ends_is_drawn_for_each():
+    _, ax = plt.subplots()
+    sound = run(["knee"]).knee
+    later = sound.assign_coords(time=sound.time + 10.0)
+    draw_references(ax, [sound, later], "time", [{"color": "C0"}, {"color": "C1"}])
+    assert [line.get_xdata()[0] for line in ax.lines] == [sound.time[0], later.time[0]]
+    assert len(ax.get_legend_handles_labels()[1]) == 1
 
 
 def test_references_of_members_are_one_line_unless_they_differ():
