@@ -19,7 +19,7 @@ def describe(fit: Fit) -> Iterator[str]:
     yield from (*fit.undetermined, *fit.remarks)
     yield from (f"{name:{width}} = {_parameter_line(fit, name)}" for name in fit.best)
     yield from (f"  {line}" for line in quality(fit))
-    if len(fit.best) > 1:
+    if len(fit.best) > 1 and fit.minimum:
         yield "  correlation of the errors:"
         yield from _triangle(fit, width)
     yield f"  gradient: {fit.gradient}"
@@ -29,28 +29,39 @@ def describe(fit: Fit) -> Iterator[str]:
 
 def _parameter_line(fit: Fit, name: str) -> str:
     """A parameter with its standard error, its interval and its initial value, in its unit."""
-    own, error = float(get_parameter(fit.problem.model, name)), fit.standard_error[name]
+    own, error = float(get_parameter(fit.problem.model, name)), known_error(fit, name)
     low, high = (_rounded(x, error) for x in fit.interval(name))
-    interval = f" (95 %: {low} to {high})" if fit.minimum and np.isfinite(error) else ""
+    interval = f" (95 %: {low} to {high})" if error is not None and np.isfinite(error) else ""
     return f"{value_text(fit, name)}{interval}, was {own:.6g}"
 
 
 def value_text(fit: Fit, name: str) -> str:
     """A parameter with its standard error, or why there is none, in its unit."""
-    value, error = _rounded(fit.best[name], fit.standard_error[name]), fit.standard_error[name]
+    error = known_error(fit, name)
+    value = _rounded(fit.best[name], error)
+    if error is None:
+        return with_unit(value, fit.units[name])
     if np.isfinite(error):
         return with_unit(f"{value} ± {error_text(error)}", fit.units[name])
     return f"{with_unit(value, fit.units[name])} ({error_text(error)})"
 
 
-def error_text(error: float) -> str:
+def known_error(fit: Fit, name: str) -> float | None:
+    """The standard error of a parameter in its unit; None without a minimum, away from which it is not valid."""
+    return fit.standard_error[name] if fit.minimum else None
+
+
+def error_text(error: float | None) -> str:
     """A standard error in the unit of its parameter as text, or why there is none."""
+    if error is None:
+        return "no minimum"
     return f"{error:.2g}" if np.isfinite(error) else "on its bound" if np.isnan(error) else "not determined"
 
 
-def _rounded(value: float, error: float) -> str:
+def _rounded(value: float, error: float | None) -> str:
     """A value with six digits, or as many as its standard error, in its unit, leaves meaningful."""
-    beyond = np.log10(abs(value) / error) if value and np.isfinite(error) and error > 0.0 else 0.0
+    known = error is not None and np.isfinite(error) and error > 0.0
+    beyond = np.log10(abs(value) / error) if value and known else 0.0
     return f"{value:.{int(np.clip(np.ceil(beyond) + 2, 6, 15))}g}"
 
 

@@ -155,7 +155,8 @@ class Fit:
         found = (f"{name} = {value_text(self, name)}" for name in self.best)
         caveats = "".join(f"\n  {text}" for text in (*self.undetermined, *self.remarks))
         to = f" to {len(self.trials)} trials" if len(self.trials) > 1 else ""
-        return f"<Fit of {type(self.model).__name__}{to}: {', '.join(found)} (standard errors){caveats}>"
+        errors = " (standard errors)" * self.minimum
+        return f"<Fit of {type(self.model).__name__}{to}: {', '.join(found)}{errors}{caveats}>"
 
     @property
     def loss(self) -> str:
@@ -205,7 +206,7 @@ class Fit:
     def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
         """The interval of one parameter, in its unit, from its standard error (Laplace).
 
-        It contains the true value with the probability `level`.
+        It contains the true value with the probability `level`, if the fit is a `minimum`.
 
         Raises:
             KeyError: for a parameter that was not fitted.

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxgait import files
 from jaxgait.calibration import CurveTable, Fit, Profile
-from jaxgait.calibration.describe import error_text, quality, verdict
+from jaxgait.calibration.describe import error_text, known_error, quality, verdict
 from jaxgait.cli import page
 from jaxgait.parameters import get_parameter
 from jaxgait.plot import fits
@@ -107,8 +107,9 @@ def _caption(found: Profile) -> str:
 def _parameters(found: Fit, profiles: Sequence[Profile]) -> str:
     drawn, space, rows = {one.parameter: one for one in profiles}, found.problem.space, []
     for i, (name, best) in enumerate(found.best.items()):
-        own, error = float(get_parameter(found.problem.model, name)), found.standard_error[name]
-        row = [name, f"{own:.6g}", f"{best:.6g}", error_text(error), _interval(found.interval(name))]
+        own, error = float(get_parameter(found.problem.model, name)), known_error(found, name)
+        interval = "–" if error is None else _interval(found.interval(name))
+        row = [name, f"{own:.6g}", f"{best:.6g}", error_text(error), interval]
         row += [_interval(drawn[name].interval)] if drawn else []
         rows.append([*row, f"{space.low[i]:g} to {space.high[i]:g}", found.units[name]])
     head = ["parameter", "before", "fitted", "standard error", "95 %", *(["95 %, profile"] if drawn else [])]
@@ -127,7 +128,8 @@ def _directions(found: Fit) -> str:
     for s, direction in zip(found.singular_values, found.directions, strict=True):
         largest = np.argsort(-np.abs(direction))[:MAX_NAMES]
         what = ", ".join(f"{direction[i]:+.2f} {names[i]}" for i in largest)
-        rows.append([f"{s:.3g}", f"{100.0 / s:.3g}" if s > 0.0 else "infinite", what])
+        error = "–" if not found.minimum else f"{100.0 / s:.3g}" if s > 0.0 else "infinite"
+        rows.append([f"{s:.3g}", error, what])
     return page.table(["singular value", "standard error (% of the bounds)", "direction"], rows)
 
 

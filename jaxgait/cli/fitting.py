@@ -187,7 +187,7 @@ def _record(found: Fit, curves: Mapping[str, Known], profiles: Sequence[Profile]
         "model": type(found.model).__name__,
         **about,
         **record,
-        "interval": {name: found.interval(name) for name in found.best},
+        "interval": {name: found.interval(name) if found.minimum else (np.nan, np.nan) for name in found.best},
         "profile": dict(map(_profile, profiles)),
         **_origin(found),
     }

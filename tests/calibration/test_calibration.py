@@ -21,6 +21,7 @@ from jaxgait.calibration.measured import MeasuredCurve, measured_curve
 from jaxgait.calibration.problem import Interpolation, Problem, TrialData
 from jaxgait.calibration.sampling import _starts
 from jaxgait.calibration.search import Stopping
+from jaxgait.cli.fit_page import _parameters
 from jaxgait.ensembles.spacing import Log
 from jaxgait.motion.drive import reference_gait
 from jaxgait.motion.embedded import gait_record
@@ -195,6 +196,14 @@ def test_gaits_that_are_not_stable_count_as_failed_unless_they_are_wanted():
     assert held.best["stiffness"] < 3.5 and "unstable" in held.why_stopped[0]
     assert held.remarks[0].startswith("this is not a minimum: another step would reduce chi-square by about")
     assert held.fall > 0.1 and not held.minimum and not held.determined
+    described = str(held)
+    assert (
+        "stiffness" in described
+        and "±" not in described
+        and "95 %" not in described
+        and "of the errors" not in described
+    )
+    assert "±" not in repr(held) and "<td>no minimum</td><td>–</td>" in _parameters(held, ())
     with pytest.raises(NoResult, match="its gait is not stable"):
         found(replace(problem, stability=1.0), start=(0.9, 0.5))
 
