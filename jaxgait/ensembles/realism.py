@@ -28,7 +28,7 @@ def expecting(model: Model, sampling: Sampling) -> Measures | None:
         >>> from jaxgait.ensembles.realism import expecting
         >>> from jaxgait.run import Sampling
         >>> print([measure.name for measure in expecting(Prosthesis(), Sampling(strides=5, samples=100)).members])
-        ['mean_ground_force']
+        ['mean_ground_force', 'peak_ground_force']
         >>> print(expecting(Bungee(), Sampling(None, samples=100)))
         None
     """

@@ -32,6 +32,15 @@ def test_a_run_whose_leg_hardly_carries_anything_or_too_much_is_named():
         )
 
 
+def test_a_leg_that_hammers_the_floor_is_named():
+    run = lambda peak: xr.Dataset({"peak_ground_force": ((), peak)}, attrs={"status": 0})
+    assert unrealistic(Prosthesis(), run(3.9 * WEIGHT)) == []  # with a rigid hip, see docs/limits.md
+    (text,) = unrealistic(Prosthesis(), run(6.8 * WEIGHT))
+    assert text.startswith(
+        "peak_ground_force is 5.67e+03 N, where 0 to 4.17e+03 N are expected (up to 5 times the body"
+    )
+
+
 def test_completed_members_outside_are_counted():
     forces = 10.0, 0.5 * WEIGHT, 5000.0, np.nan, 0.4 * WEIGHT
     (text,) = unrealistic(Prosthesis(), scan(*forces))

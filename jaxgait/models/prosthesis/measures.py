@@ -36,6 +36,9 @@ VELOCITY_SAMPLES = 100
 of those with 2000, with 50 within 3 %. The largest of 100 samples is up to 3 % too low."""
 MIN_CARRIED_LOAD, MAX_CARRIED_LOAD = 0.25, 0.75
 """Mean ground force of a leg that walks, in body weights. In a symmetric gait, each leg carries half of it."""
+MAX_PEAK_LOAD = 5.0
+"""Largest peak of the ground force of a leg that walks, in body weights. Legs that walk have 1.1 to 1.3; the model's,
+with a rigid hip, 3.0 to 3.9. Those that hammer the floor have over 5."""
 ON_GROUND = 20.0
 """Vertical force in N above which the foot counts as on the ground, as with force plates."""
 REFINED = 10
@@ -129,14 +132,26 @@ def _rms_difference(run: Run) -> Float[Array, ""]:
     return jnp.degrees(jnp.sqrt(_mean((simulated[first:] - measured[first:]) ** 2)))
 
 
-def _expected_load(model: Any) -> Expected:
+def _body_weight(model: Any) -> tuple[float, str]:
+    """The body weight in N of the person who walks, and whose it is in words."""
     from jaxgait.models.prosthesis.fitting import REFERENCE_PERSON, body_mass
 
     person = model.drive.person or REFERENCE_PERSON
-    weight = body_mass(person) * float(model.gravity)
     whose = "the body weight" if person.mass is not None else "a body weight of 85 kg, as this person's is not known"
+    return body_mass(person) * float(model.gravity), whose
+
+
+def _expected_load(model: Any) -> Expected:
+    weight, whose = _body_weight(model)
     why = f"(a quarter to three quarters of {whose}: in a symmetric gait, each leg carries half)"
     return Expected(MIN_CARRIED_LOAD * weight, MAX_CARRIED_LOAD * weight, why)
+
+
+def _expected_peak(model: Any) -> Expected:
+    weight, whose = _body_weight(model)
+    return Expected(
+        0.0, MAX_PEAK_LOAD * weight, f"(up to {MAX_PEAK_LOAD:g} times {whose}; people walk with 1.1 to 1.3)"
+    )
 
 
 def _measure(
@@ -198,6 +213,7 @@ MEASURES = table(
         _peak_ground_force,
         "N",
         "peak vertical ground force, mean of the last strides, up to 5",
+        expected=_expected_peak,
     ),
     _measure(
         "ground_share",
