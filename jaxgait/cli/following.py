@@ -20,7 +20,7 @@ from jaxgait.ensembles.realism import expecting, unrealistic
 from jaxgait.measure import Measure, Measures, observer
 from jaxgait.model import Model
 from jaxgait.optimization.goals import Goal, Limit
-from jaxgait.optimization.local_sensitivity import differentiable, sensitivities
+from jaxgait.optimization.local_sensitivity import differentiable, sensitivities, without_change
 from jaxgait.optimization.methods import GRADIENT_FREE
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.pareto import front
@@ -74,11 +74,14 @@ class Sensitivities:
         """For the parameters `by`; for all if empty.
 
         Raises:
-            ValueError: for a parameter without derivatives.
+            ValueError: for an unknown parameter, and if there are none with derivatives.
         """
-        chosen = parsing.names(by) or None
+        chosen, rest = parsing.names(by) or None, (_varied(arguments), arguments.get("initial"))
         fixed = [name for name in chosen or () if name not in arguments["over"]]  # the search moves those that are zero
-        differentiable(model, fixed or None, _varied(arguments), arguments.get("initial"))
+        if len(fixed) == len(chosen or ()):
+            differentiable(model, chosen, *rest)
+        else:
+            without_change(model, fixed, *rest)
         return cls(arguments, chosen)
 
     def announcement(self, found: Optimum, seconds: float) -> str:
@@ -106,6 +109,8 @@ class Sensitivities:
             changes = (f"{measure} by {with_unit(f'{x:+.3g}', unit)}" for measure, x, unit in units)
             mark = " (a slope, not a change: runs with 1 % more or less fail or are unstable)" if name in lost else ""
             yield f"  {name}: {', '.join(changes)}{mark}"
+        if self.by is not None and made.attrs["left_out"]:
+            yield f"  left out: {made.attrs['left_out']}"
         yield from (f"  {text}" for text in caveats(made))
 
 

@@ -66,7 +66,8 @@ def sensitivities(
         maximize: the objective, as for `jaxgait.optimize`.
         minimize: the same, instead of `maximize`.
         by: parameters, elements of arrays ("masses[1]") and components of the initial state ("initial.v") by dotted
-            name; None: all parameters that are nonzero numbers.
+            name, of which those that are arrays, zero or varied between scenarios are left out; None: all parameters
+            that are nonzero numbers.
         subject_to: limits, of which only the measures are used.
         across: scenarios in which the design is evaluated, as for `jaxgait.optimize`.
         robust: how the objective combines them; for "worst" the slope is that of the worst scenario at the design.
@@ -89,7 +90,7 @@ def sensitivities(
         by more than half.
 
     Raises:
-        ParameterError: for a parameter that is unknown, an array, zero, or varied between scenarios.
+        ParameterError: for a parameter that is unknown, and if all are arrays, zero, or varied between scenarios.
         TypeError: for anything but a model, and unless there is exactly one objective.
         ValueError: for an impossible gradient, a gait with another one than "gait" or of another shape than the state
             (than those of all scenarios), and for unknown options.
@@ -142,7 +143,7 @@ def differentiable(
         initial: components of the initial state that differ from the model's own, by name, in their units.
 
     Raises:
-        ParameterError: for one in `by` that is unknown or cannot change by 1 %, and if there are none.
+        ParameterError: for one in `by` that is unknown, and if none can change by 1 %.
     """
     if by is None:
         unfit = {name: _unfit(name, info, varied) for name, info in parameters(model).items()}
@@ -153,14 +154,27 @@ def differentiable(
         return names, "; ".join(f"{name} ({why})" for name, why in left_out.items())
     if isinstance(by, str):
         raise ParameterError(f"`by` must be a list of parameters, got {by!r}")
-    given = given_start(model, initial)
-    for name in by:
-        why = _unfit(name, _at_design(model, name, given), varied)
-        if why:
-            raise ParameterError(f"no sensitivity to {name} can be computed: it is {why}")
     if not by:
         raise ParameterError("`by` is empty: name parameters, or leave it out for all of them")
-    return list(dict.fromkeys(by)), ""
+    unfit = without_change(model, by, varied, initial)
+    names = [name for name in dict.fromkeys(by) if name not in unfit]
+    if not names:
+        name, why = next(iter(unfit.items()))
+        raise ParameterError(f"no sensitivity to {name} can be computed: it is {why}")
+    return names, "; ".join(f"{name} ({why})" for name, why in unfit.items())
+
+
+def without_change(
+    model: Model, by: Sequence[str], varied: Collection[str] = (), initial: Mapping[str, Any] | None = None
+) -> dict[str, str]:
+    """Those of the named parameters that cannot change by 1 %, each with the reason; arguments as of `differentiable`.
+
+    Raises:
+        ParameterError: for one that is unknown.
+    """
+    given = given_start(model, initial)
+    reasons = {name: _unfit(name, _at_design(model, name, given), varied) for name in by}
+    return {name: why for name, why in reasons.items() if why}
 
 
 def _unfit(name: str, info: ParameterInfo, varied: Collection[str]) -> str:

@@ -22,8 +22,9 @@ from jaxgait.cli.design_page import (
     _whose,
     _without_slopes,
 )
-from jaxgait.cli.following import improvement
+from jaxgait.cli.following import Sensitivities, improvement
 from jaxgait.cli.optimizing import description
+from jaxgait.ensembles.members import as_members
 from jaxgait.measure import Expected, Measure, MeasureError, table
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.optimization.goals import Limit
@@ -254,6 +255,7 @@ def test_a_front_from_the_shell_has_as_many_points_as_asked_for(tmp_path, capsys
             "--front takes one scenario: leave out --front",
         ),
         ("--points 5", "--points needs --front"),
+        ("--sensitivities stiffness massive", "Bungee has no parameter 'massive': did you mean 'mass'"),
         ("--sensitivities massive", "Bungee has no parameter 'massive': did you mean 'mass'"),
         (
             "--sensitivities linear_drag --set linear_drag=0",
@@ -267,6 +269,20 @@ def test_bad_requests_are_one_line(options, message, capsys, tmp_path):
         cli.main([*ROPE.split(), *options.replace("{}", str(tmp_path)).split()])
     assert ended.value.code == 2 and message in capsys.readouterr().err
     assert not any(tmp_path.iterdir()), "no folder for results stays"
+
+
+def test_named_parameters_without_sensitivities_are_left_out_and_said():
+    request = {"over": {"stiffness": (15.0, 60.0)}, "minimize": "peak_rope_force", "across": {"mass": [60.0, 90.0]}}
+    request["across"] = as_members(request["across"])
+    assert Sensitivities.of(model("bungee"), request, ["mass", "stiffness"]).by == ("mass", "stiffness")
+    one = Sensitivities.of(model("bungee"), request, ["mass", "gravity"])
+    attrs = {"gradient": "g", "lost": "", "disagree": "", "left_out": "mass (varied between scenarios)"}
+    made = xr.Dataset(
+        {"change": (("measure", "parameter"), [[1.0]])},
+        {"measure": ["f"], "parameter": ["gravity"], "measure_unit": ("measure", ["N"])},
+        attrs,
+    )
+    assert "  left out: mass (varied between scenarios)" in one.lines(made, searched())
 
 
 def test_no_start_within_the_limits_is_no_fault_of_the_request(capsys):

@@ -137,6 +137,9 @@ def test_limits_are_distinguished_by_scenario_and_varied_parameters_are_left_out
     every = of(np.ones((5, 5)), jumper=Bungee(linear_drag=0.0), across={"mass": [60.0, 90.0]}, by=None)
     assert "mass (varied between scenarios)" in every.attrs["left_out"]
     assert "linear_drag (zero)" in every.attrs["left_out"]
+    named = of(rows, across={"mass": [60.0, 90.0]}, by=["gravity", "mass", "stiffness"])
+    assert sorted(named.parameter.values) == ["gravity", "stiffness"]
+    assert named.attrs["left_out"] == "mass (varied between scenarios)"
 
 
 @pytest.mark.parametrize(

@@ -86,9 +86,9 @@ def test_a_front_and_sensitivities_take_them(found):
     slopes = sensitivities(Throw(), maximize="height", by=by, initial={"v": [1.0, 5.0]}).slope.isel(measure=0)
     np.testing.assert_allclose(slopes.sel(parameter=by), [0.75, 0.0, 0.0], atol=1e-8)
     with pytest.raises(ParameterError, match=r"no sensitivity to initial.v\[0\] can be computed: it is zero"):
-        sensitivities(Throw(), maximize="height", by=by, initial={"v[0]": 0.0})
+        sensitivities(Throw(), maximize="height", by=by[1:2], initial={"v[0]": 0.0})
     with pytest.raises(ParameterError, match=r"no sensitivity to push\[1,0\] can be computed: it is varied between"):
-        sensitivities(Throw(), maximize="height", by=by, across={"push": np.ones((1, 2, 2))})
+        sensitivities(Throw(), maximize="height", by=by[2:], across={"push": np.ones((1, 2, 2))})
 
 
 @pytest.mark.parametrize(
