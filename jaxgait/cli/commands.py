@@ -153,7 +153,7 @@ class Optimize(FollowUpOptions, JsonOutput, Steps, Span, DrivenMechanism):
     gradient: Literal["auto", "gait", "run", "differences"] = "auto"
     """Gradient of the periodic gait, of the whole run, or central differences; auto: of the gait if there is one."""
     starts: int = 4
-    """Starting points: the model's own values, then points spread over the bounds."""
+    """Starting points: the model's own values (--set of a searched parameter: the given one), then points spread."""
     iterations: int = 30
     """Maximum number of search steps per start."""
     checkpoint: pathlib.Path | None = None
@@ -208,7 +208,7 @@ class Fit(JsonOutput, Steps, Span, Mechanism):
     gradient: Literal["auto", "gait", "run", "differences"] = "auto"
     """Gradient of the periodic gait, of the whole run, or differences; auto: of the gait for data over the stride."""
     starts: int = 4
-    """Starting points: the model's own values, then points spread over the bounds."""
+    """Starting points: the model's own values (--set of a searched parameter: the given one), then points spread."""
     iterations: int = 50
     """Maximum number of evaluations per start."""
     profile: bool = False

@@ -107,14 +107,38 @@ def check_not_of_motion(walking: Members | None, names: Iterable[str], option: s
         raise ParameterError(f"{both[0]} cannot be given to {option}: it follows from each motion")
 
 
-def fixed_start(request: Any, model: Model, varied: Iterable[str]) -> dict[str, Any]:
-    """The given components of the initial state.
+def fixed_start(request: Any, model: Model, box: Mapping[str, Any]) -> dict[str, Any]:
+    """The given components of the initial state, for a search within a box.
+
+    The first start of the search has the settings of parameters that `--over` searches, and the model's own values.
 
     Raises:
-        ParameterError: for unknown components, and for names that are both given and varied.
+        ParameterError: for unknown components, components that are both given and searched, settings of parameters
+            that the model's own search varies, and settings with which the first start is not within the box.
     """
-    parsing.check_not_fixed(request.set, request.initial, [f"{name}=" for name in varied])
+    parsing.check_not_fixed((), request.initial, [f"{name}=" for name in box])
+    asked = {text.partition("=")[0] for text in request.over}
+    parsing.check_not_fixed(request.set, (), [f"{name}=" for name in box if name not in asked])
+    if settings := [text for text in request.set if text.partition("=")[0] in box]:
+        _check_first_start(model, box, settings)
     return parsing.components(model, request.initial)
+
+
+def _check_first_start(model: Model, box: Mapping[str, Any], settings: Sequence[str]) -> None:
+    """Checks that the model's own values, which have the given settings, are a start, and says so.
+
+    Raises:
+        ParameterError: for one that is outside the box or that the model rejects.
+    """
+    from jaxgait.optimization.space import Space, variable  # takes SciPy, which other commands do without
+
+    first = {name: float(variable(model, name).value) for name in box}
+    try:
+        Space(model, box, starting=True).points(model, [first], 0)
+    except ParameterError as error:
+        what = "the first start has the values of --set, and the model's own ones for what is not set"
+        raise ParameterError(f"--set {' '.join(settings)}: {error}; {what}") from error
+    say(f"the first start: {', '.join(f'{name}={value:.6g}' for name, value in first.items())}")
 
 
 def run(

@@ -186,7 +186,7 @@ def test_what_a_jump_leaves_open_is_said_and_exits_with_1(tmp_path, capsys):
         ("--measured A_FILE --strides 3", "Bungee has no period: give duration"),
         ("--measured A_FILE --noise -1", "noise must be a positive number in m"),
         ("--measured A_FILE --gradient gait", "gradient='gait' needs data over the phase"),
-        ("--measured A_FILE --set mass=60 stiffness=20", "stiffness is given to --set and to --over"),
+        ("--measured A_FILE --set mass=60 stiffness=2", "--set stiffness=2: the start 2 of stiffness lies outside"),
         ("--measured A_FILE --initial z=1", "the state of Bungee has no component 'z'"),
         ("--measured A_FILE --out fit.csv", "its name must end in .nc"),
         ("--measured A_FILE --report /proc/nowhere", "cannot write to /proc/nowhere"),

@@ -55,6 +55,16 @@ def test_the_search_that_a_model_brings_and_what_replaces_it():
     }
 
 
+def test_a_setting_of_a_searched_parameter_is_the_first_start_of_a_search(capsys):
+    bungee = lambda *settings: search("bungee", ("mass=40:90",), {}, minimize="clearance", set=settings)
+    assert bungee("mass=50", "stiffness=20").model.mass == 50.0
+    assert "the first start: mass=50" in capsys.readouterr().err
+    with pytest.raises(ParameterError, match="--set mass=30: the start 30 of mass lies outside the bounds 40 to 90"):
+        bungee("mass=30")
+    with pytest.raises(ParameterError, match=r"damper.k is given to --set and to --over: fix it or vary it"):
+        search("knee", (), {}, set=("damper.k=2e4",))  # which the model's own search varies
+
+
 def test_motions_are_scenarios_of_a_search():
     """With the defaults of the search and the settings for every person, and every value of --across."""
     given = {"motion": REFERENCE_GAITS[:2], "across": ("ground.friction=0.5,0.6",), "set": ("damper.c=700",)}
