@@ -1,4 +1,4 @@
-"""Runs and measured walks for other programs: OpenSim's MOT and STO files, and CSV with units in its header.
+"""Runs, scans and measured walks for other programs: OpenSim's MOT and STO files, and CSV with units in its header.
 
 export(simulate(Prosthesis(), strides=3), "gait.mot")   # joint angles and ground force, for OpenSim
 export(measure_both([read_recording("walk.c3d")]), "walk.mot")
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import math
 import pathlib
 import re
@@ -18,7 +19,7 @@ import numpy as np
 
 from jaxgait import files, registry, xr
 from jaxgait.checks import by_name, first_few, listed, shown, warn_user
-from jaxgait.ensembles.labels import summary
+from jaxgait.ensembles.labels import status_codes, status_text, summary
 from jaxgait.ensembles.results import missing_histories, over_time, recorded_class, remade
 from jaxgait.model import Model
 from jaxgait.motion.capture.coordinates import SAGITTAL
@@ -53,20 +54,22 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -
     - `.mot`: the motion under OpenSim's names, in degrees: `pelvis_tx`, `hip_flexion_r`, `knee_angle_r`, ..., and the
       ground force of a run. OpenSim shows it, and `jaxgait motion` reads it. The motion is that of the sagittal plane.
     - `.sto`: the same of a walk, in radians; all outputs of a run, under their own names.
-    - `.csv`: all outputs of a run, or every kept stride of a walk over the gait cycle, with units in the header.
+    - `.csv`: all outputs of a run, every kept stride of a walk over the gait cycle, or the members of a scan without
+      time histories (see `members_csv`), with units in the header.
 
     OpenSim reads MOT and STO until the first gap: of a walk, the longest stretch in which no angle has one is written,
     without the forces that have one there; of a run, STO lacks the columns with gaps. In CSV gaps are empty cells.
 
     Args:
-        result: a run (of `simulate`, or one member of an ensemble with trajectories); a `Walk`, or both as the dict
-            of `measure_both`; a drive, a stride or an embedded gait by name, of which four strides are written.
+        result: a run (of `simulate`, or one member of an ensemble with trajectories); a scan, as CSV; a `Walk`, or both
+            as the dict of `measure_both`; a drive, a stride or an embedded gait by name, of which four strides are
+            written.
         path: a file whose name ends in one of `ENDINGS`; an old one is replaced when the new one is complete.
         trial: as MOT and STO, of a walk of several, counted from 0; CSV has the strides of all trials.
 
     Raises:
         OSError: if it cannot be written.
-        ValueError: for another ending, several runs at once, a run without a sample or without the histories that MOT
+        ValueError: for another ending, several runs over time, a run without a sample or without the histories that MOT
             needs, one of which every output has gaps, as STO, two walks of one leg, walks of different trials, a trial
             that does not exist or does not apply, none for a walk of several, and a mechanism whose joints OpenSim does
             not name, as MOT.
@@ -95,6 +98,8 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -
     if ending == ".csv" and walks:
         check_one_walk(walks)
         text = strides_csv(walks)
+    elif ending == ".csv" and _is_scan(result):
+        text = members_csv(result)
     elif ending != ".mot" and isinstance(result, xr.Dataset):
         time, columns = run_columns(result)
         text = _csv(time, columns) if ending == ".csv" else _plain_storage(path.stem, time, columns)
@@ -166,7 +171,7 @@ def run_columns(run: xr.Dataset) -> tuple[np.ndarray, dict[str, Column]]:
     run = over_time(run)
     if "time" not in run.dims or ("status" in run and run["status"].ndim):
         what = "a table over time is of one run: give a result of simulate, or one member of an ensemble with "
-        raise ValueError(f"{what}trajectories (data.isel(member=0)); of a scan, data.to_dataframe().to_csv()")
+        raise ValueError(f"{what}trajectories (data.isel(member=0)); a scan without histories is a table as .csv")
     columns = {}
     for name, found in run.data_vars.items():
         if "time" in found.dims and found.dtype.kind in "fiub":
@@ -180,12 +185,57 @@ def run_columns(run: xr.Dataset) -> tuple[np.ndarray, dict[str, Column]]:
     return run["time"].values[:last], {k: Column(c.values[:last], c.unit) for k, c in columns.items()}
 
 
+def _is_scan(result: Any) -> bool:
+    return isinstance(result, xr.Dataset) and "status" in result and result["status"].ndim > 0
+
+
+def members_csv(scan: xr.Dataset) -> str:
+    """The members of a scan as the rows of a CSV table: what tells them apart, how they ended, and their results.
+
+    Units are in the header, values that are not known are empty cells, and elements of arrays have a column each.
+
+    Raises:
+        ValueError: for a scan with time histories or times of events.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.exporting import members_csv
+        >>> columns = {"status": ("mass", [0, 0]), "reach": ("mass", [2.0, 2.5], {"units": "m"})}
+        >>> print(members_csv(xr.Dataset(columns, {"mass": ("mass", [60.0, 80.0], {"units": "kg"})})).strip())
+        mass (kg),status,status_text,reach (m)
+        60.0,0,completed,2.0
+        80.0,0,completed,2.5
+    """
+    dims = [str(dim) for dim in scan["status"].dims]
+    if long := [str(name) for name, x in scan.data_vars.items() if {"time", "instant", "event"} & {*x.dims}]:
+        what = f"a table of members has one row for each, and this scan has time histories ({first_few(long)})"
+        raise ValueError(f"{what}: write .nc, leave them out, or export one member, data.isel({dims[0]}=0)")
+    columns: dict[str, Any] = {}
+    given = {dim: scan[dim] for dim in dims} | {str(n): x for n, x in scan.coords.items() if {*x.dims} & {*dims}}
+    for name, x in {**given, **{str(n): x for n, x in scan.data_vars.items()}}.items():
+        whole = x.broadcast_like(scan["status"]).transpose(*dims, ...)
+        rows = whole.values.reshape(scan["status"].size, -1)
+        for label, values in zip(_labels(name, whole, len(dims)), rows.T, strict=True):
+            unit = str(x.attrs.get("units", ""))
+            columns[f"{label} ({unit})" if unit not in ("", "1") else label] = values
+        if name == "status":
+            legend = json.loads(scan.attrs.get("status_legend", "{}"))
+            columns["status_text"] = [status_text(code, legend) for code in status_codes(rows[:, 0]).tolist()]
+    return xr.Dataset({label: ("member", x) for label, x in columns.items()}).to_dataframe().to_csv(index=False)
+
+
+def _labels(name: str, found: xr.DataArray, first: int) -> list[str]:
+    """Names of the elements of an array, by the labels of its dimensions from the `first` one."""
+    dims = found.dims[first:]
+    labels = [found[dim].values.tolist() if dim in found.coords else range(found.sizes[dim]) for dim in dims]
+    return ["_".join([name, *map(str, parts)]) for parts in itertools.product(*labels)]
+
+
 def _elements(name: str, found: xr.DataArray) -> Iterator[tuple[str, Column]]:
     """The time histories in an array over (time, ...), named by the labels of its other dimensions."""
-    labels = [found[dim].values.tolist() if dim in found.coords else range(found.sizes[dim]) for dim in found.dims[1:]]
     flat = found.values.reshape(found.sizes["time"], -1)
-    for i, parts in enumerate(itertools.product(*labels)):
-        yield "_".join([name, *map(str, parts)]), Column(flat[:, i], str(found.attrs.get("units", "")))
+    for i, label in enumerate(_labels(name, found, 1)):
+        yield label, Column(flat[:, i], str(found.attrs.get("units", "")))
 
 
 def _csv(time: np.ndarray, columns: Mapping[str, Column]) -> str:

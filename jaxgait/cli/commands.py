@@ -80,7 +80,7 @@ class Scan(JsonOutput, Steps, Span, DrivenMechanism):
     store: pathlib.Path | None = None
     """Zarr store, written block by block; run the same command again to resume."""
     out: pathlib.Path | None = None
-    """NetCDF file to write at the end."""
+    """File to write at the end: .nc, or .csv (a row for each member, with units in its header)."""
     observe: tuple[str, ...] = ()
     """Measures by name (see `jaxgait run MODEL --list`), such as rho,order; by default all that the sampling allows."""
     trajectories: tuple[str, ...] | None = None
@@ -108,7 +108,8 @@ class Scan(JsonOutput, Steps, Span, DrivenMechanism):
         """Runs it."""
         from jaxgait.cli import parsing, running
 
-        parsing.check_output(self.out, kinds=("nc",))
+        parsing.check_output(self.out, kinds=("nc", "csv"))
+        running.check_table(self.out, self.trajectories)
         parsing.check_not_fixed(self.set, self.initial, self.over)
         chosen, walkers = running.walkers(self)
         start = parsing.components(chosen, self.initial)

@@ -238,6 +238,18 @@ def varying(walking: Members | None, axes: Mapping[str, np.ndarray], sample: Mem
     return product(*parts) if parts else None
 
 
+def check_table(out: pathlib.Path | None, trajectories: Sequence[str] | None) -> None:
+    """Checks before a scan that its members can be the rows of a table, if that is asked for.
+
+    Raises:
+        ValueError: if time histories are to be kept.
+    """
+    if out is not None and out.suffix.lower() == ".csv" and trajectories is not None:
+        raise ValueError(
+            f"{out} has one row for each member, without time histories: leave out --trajectories, or write .nc"
+        )
+
+
 def scan(
     model: Model,
     chosen: Members,

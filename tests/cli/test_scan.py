@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -22,6 +23,16 @@ def test_a_scan_goes_into_a_store_and_a_file(tmp_path, capsys):
     output = stopped([*command, "--set", "ground=60"], 2, capsys)
     assert re.search(r"holds another scan.*: parameter ground: 50\.0 in the store, 60.0 now$", output)
     assert "did you mean 'stiffness'" in stopped(["scan", "bungee", "--over", "stifness=1,2"], 2, capsys)
+
+
+def test_the_members_of_a_scan_are_the_rows_of_a_table(tmp_path, capsys):
+    main([*GRID, "--out", str(tmp_path / "scan.csv")])
+    rows = pd.read_csv(tmp_path / "scan.csv")
+    assert list(rows)[:4] == ["mass (kg)", "stiffness (N/m)", "status", "status_text"] and len(rows) == 6
+    assert rows["stiffness (N/m)"].tolist() == [15.0, 20.0] * 3 and set(rows.status_text) == {"completed"}
+    assert np.isfinite(rows["x_end (m)"]).all()
+    output = stopped([*GRID, "--trajectories", "--out", str(tmp_path / "all.csv")], 2, capsys)
+    assert "all.csv has one row for each member, without time histories: leave out --trajectories" in output
 
 
 def stopped(command, code, capsys):
