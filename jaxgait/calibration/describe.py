@@ -60,8 +60,8 @@ def error_text(error: float | None) -> str:
 
 def _rounded(value: float, error: float | None) -> str:
     """A value with six digits, or as many as its standard error, in its unit, leaves meaningful."""
-    known = error is not None and np.isfinite(error) and error > 0.0
-    beyond = np.log10(abs(value) / error) if value and known else 0.0
+    known = np.inf if error is None else error
+    beyond = np.log10(abs(value) / known) if value and np.isfinite(known) and known > 0.0 else 0.0
     return f"{value:.{int(np.clip(np.ceil(beyond) + 2, 6, 15))}g}"
 
 

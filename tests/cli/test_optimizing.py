@@ -325,7 +325,7 @@ def test_of_a_run_that_ends_early_the_strides_before_its_end_are_drawn():
     whole, ended = (_last_strides(curve(end), Oscillator()) for end in (time[-1], time[310] + 1e-3))
     assert whole.sizes["time"] == 201 and ended.sizes["time"] == 200 and np.isfinite(ended.x).all()
     figure = before_and_after(whole[["x"]], ended[["x"]], ["x"])
-    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["before", "after"]
+    assert figure.axes[0].get_legend_handles_labels()[1] == ["before", "after"]
     plt.close("all")
 
 

@@ -16,7 +16,7 @@ from jaxgait.run import Sampling
 WEIGHT = 85.07 * 9.81  # N, of the person of the default drive
 
 
-def scan(*forces, status=0):
+def scan(*forces: float, status: int | list[int] = 0):
     return xr.Dataset(
         {"mean_ground_force": ("k", np.array(forces)), "status": ("k", np.broadcast_to(status, len(forces)))}
     )
