@@ -349,6 +349,8 @@ class View(JsonOutput):
     """The two parameters that span the picture of a sampled scan, or `stride`: histories over % of the stride."""
     last: int | None = None
     """With `--over stride`: number of the last strides that count."""
+    select: tuple[str, ...] = ()
+    """Values of dimensions that the picture of a scan does not span, as subject=anna or damper.k=2e4."""
     members: int | None = None
     """Members that the page of a scan animates (default: 32); motions that were not kept are simulated again."""
     serve: bool = False
@@ -358,6 +360,5 @@ class View(JsonOutput):
         """Runs it."""
         from jaxgait.cli import viewing
 
-        return viewing.view(
-            self.file, self.variables, self.out, self.members, self.serve, self.json, self.over, self.width, self.last
-        )
+        drawn = {"over": self.over, "width": self.width, "last": self.last, "select": self.select}
+        return viewing.view(self.file, self.variables, self.out, self.members, self.serve, self.json, **drawn)

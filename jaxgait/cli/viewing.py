@@ -7,14 +7,17 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
+from jaxgait.checks import first_few
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, print_outcomes, say, write_json
 from jaxgait.cli.listing import run_lines, scan_lines
 from jaxgait.cli.records import dataset_record, run_record, scan_record
 from jaxgait.ensembles import summary
 from jaxgait.ensembles.results import DAMAGED, members_dims, open_result
+from jaxgait.parameters import ParameterError
 from jaxgait.plot.explorer import check_library, explore, is_page, is_run
 from jaxgait.plot.explorer.serving import serve as serve_page
 from jaxgait.plot.film import WRITERS, animate
@@ -37,6 +40,7 @@ def view(
     over: tuple[str, ...] = (),
     width: float | None = None,
     last: int | None = None,
+    select: tuple[str, ...] = (),
 ) -> int:
     """Prints a saved result and draws it into the requested file; the exit code is 1 for a store with damaged files."""
     parsing.check_output(out, kinds={*kinds(), *WRITERS, "html"})
@@ -47,7 +51,7 @@ def view(
         if kind in (*WRITERS, "html"):
             raise ValueError("--width is that of a picture in print: give --out a picture name, such as figure.pdf")
         check_side("--width", width)
-    data = open_result(file)
+    data = selected(open_result(file), select, kind)
     chosen, found = parsing.names(variables), study(data)
     over = parsing.names(over)
     given = {"variables": chosen, "members": members is not None, "serve": serve, "over": over}
@@ -75,6 +79,34 @@ def view(
     elif not _is_run(data) and (json is None or chosen or members is not None):  # the numbers alone need no page
         _page_next_to(file, data, chosen, members)
     return NOT_ALL if DAMAGED in data.encoding else DONE
+
+
+def selected(data: xr.Dataset, texts: Sequence[str], kind: str = "png") -> xr.Dataset:
+    """The members of a scan with one value along some of its dimensions, from texts such as "subject=anna" or "k=2e4".
+
+    Raises:
+        ParameterError: for other text, another dimension, and a value that no member has.
+        ValueError: if the file to write is of another kind than a picture.
+    """
+    if texts and kind not in kinds():
+        raise ValueError("--select chooses the members of a picture: give --out a picture name, such as scan.png")
+
+    def index(name: str, value: str) -> int:
+        if name not in data.dims or name not in data.coords:
+            given = ", ".join(str(dim) for dim in data.dims if dim in data.coords)
+            raise ParameterError(
+                f"--select {name}={value}: the result has no dimension {name!r} of values, but {given}"
+            )
+        marks = data[name].values
+        if marks.dtype.kind in "fiu":
+            same = np.isclose(marks, parsing.number(value, f"--select {name}"), rtol=1e-6, atol=0.0)
+        else:
+            same = np.array([str(mark) == value for mark in marks])
+        if not same.any():
+            raise ParameterError(f"--select {name}={value}: no member has it, only {first_few(list(map(str, marks)))}")
+        return int(np.argmax(same))
+
+    return data.isel(parsing.pairs(texts, "--select", "--select expects name=value", index))
 
 
 def _check_followed(

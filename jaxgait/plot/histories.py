@@ -227,10 +227,9 @@ def scanned(data: xr.Dataset, variables: str | Sequence[str] = (), over: Sequenc
     if len(rows.dims) > 2:
         drawn = list(over) if {*over} < {*rows.dims} and len(over) == 2 else rows.dims[:2]
         others = [d for d in rows.dims if d not in drawn]
-        raise ValueError(
-            f"a picture over {', '.join(drawn)} needs one value of {', '.join(others)}: select it, "
-            f"data.isel({dict.fromkeys(others, 0)}), or make a page, which shows all (jaxgait view FILE)"
-        )
+        what = f"a picture over {', '.join(drawn)} needs one value of {', '.join(others)}"
+        how = f"select it, data.isel({dict.fromkeys(others, 0)}) (--select {others[0]}=VALUE)"
+        raise ValueError(f"{what}: {how}, or make a page, which shows all (jaxgait view FILE)")
     measures = [c.name for c in rows.of_role("measure")] or ["status"]
     names = chosen(data, variables, measures, rows.dims)
     few = "" if variables else first_few(names, measures)

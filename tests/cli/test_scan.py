@@ -2,12 +2,16 @@
 
 import re
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
 
 from jaxgait.cli import main
+from jaxgait.cli.viewing import selected
+from jaxgait.parameters import ParameterError
+from jaxgait.plot.histories import picture
 
 GRID = ["scan", "bungee", "--over", "mass=60:80:3", "stiffness=15,20", "--duration", "2"]
 
@@ -33,6 +37,29 @@ def test_the_members_of_a_scan_are_the_rows_of_a_table(tmp_path, capsys):
     assert np.isfinite(rows["x_end (m)"]).all()
     output = stopped([*GRID, "--trajectories", "--out", str(tmp_path / "all.csv")], 2, capsys)
     assert "all.csv has one row for each member, without time histories: leave out --trajectories" in output
+
+
+def test_the_picture_of_one_value_of_a_further_dimension_is_selected(tmp_path, capsys):
+    dims, own = ("subject", "k", "c"), np.arange(12.0).reshape(2, 3, 2)
+    data = xr.Dataset({"rho": (dims, own, {"units": "1"}), "status": (dims, np.zeros(own.shape, int))})
+    data = data.assign_coords(subject=np.array(["s01", "s02"], object), k=[1e4, 2e4, 3e4], c=[400.0, 800.0])
+    np.testing.assert_array_equal(selected(data, ["subject=s02", "k=2e4"]).rho, own[1, 1])
+    axes = picture(selected(data, ["subject=s02"]), ["rho"]).axes
+    assert (axes[0].get_xlabel(), axes[0].get_ylabel()) == ("k", "c")
+    plt.close("all")
+    with pytest.raises(ValueError, match=r"needs one value of .*: select it, .* \(--select [a-z]+=VALUE\)"):
+        picture(data, ["rho"])
+    for text, why in {
+        "subject=s03": "--select subject=s03: no member has it, only s01, s02",
+        "k=15000": "no member has it",
+        "mass=60": "the result has no dimension 'mass' of values, but subject, k, c",
+        "subject": "--select expects name=value, got 'subject'",
+    }.items():
+        with pytest.raises(ParameterError, match=re.escape(why)):
+            selected(data, [text])
+    data.isel(subject=0, drop=True).to_netcdf(tmp_path / "scan.nc", engine="h5netcdf")
+    why = "--select chooses the members of a picture: give --out a picture name"
+    assert why in stopped(["view", str(tmp_path / "scan.nc"), "--select", "k=1e4"], 2, capsys)
 
 
 def stopped(command, code, capsys):
