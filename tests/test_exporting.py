@@ -322,7 +322,7 @@ def test_an_old_file_stays_if_nothing_can_be_written(fall, tmp_path):
 def test_what_cannot_be_written_is_named(fall, tmp_path):
     with pytest.raises(ValueError, match=r"run\.xls: the name of a table must end in \.csv, \.mot or \.sto"):
         export(fall, tmp_path / "run.xls")
-    with pytest.raises(ValueError, match=r"of one run: .* \(data\.isel\(member=0\)\)"):
+    with pytest.raises(ValueError, match=r"this scan has time histories .*, data\.isel\(member=0\)"):
         export(xr.concat([fall, fall], "member").assign(status=("member", [0, 0])), tmp_path / "a.csv")
     with pytest.raises(TypeError, match="cannot be written as a table over time: give a run, a Walk"):
         export(3.0, tmp_path / "a.mot")
