@@ -128,7 +128,7 @@ def test_dissipation_for_a_restitution():
 
     slope = jax.jit(jax.grad(lambda e: contact.hunt_crossley_dissipation(e, 1.0)))
     curvature = jax.jit(jax.jacfwd(slope))(0.5)
-    assert float(curvature) == pytest.approx((slope(0.5 + 1e-5) - slope(0.5 - 1e-5)) / 2e-5, rel=1e-6)
+    assert float(curvature) == pytest.approx(float(slope(0.5 + 1e-5) - slope(0.5 - 1e-5)) / 2e-5, rel=1e-6)
 
     @jax.jit
     def force(depth, rate, dissipation):
