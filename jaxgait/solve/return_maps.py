@@ -234,11 +234,12 @@ class PoincareMap:
             more, NaN if the motion does not.
 
         Examples:
+            >>> import jax.numpy as jnp
             >>> import numpy as np
             >>> from jaxgait import RollingWalker
             >>> from jaxgait.models.walker import PAPER_POINT
             >>> from jaxgait.solve.periodic import PoincareMap
-            >>> after, restarted, z = PoincareMap().going_on(RollingWalker(), np.array(PAPER_POINT), 1)
+            >>> after, restarted, z = PoincareMap().going_on(RollingWalker(), jnp.array(PAPER_POINT), 1)
             >>> np.allclose(z, PAPER_POINT, atol=1e-4)
             True
         """

@@ -99,6 +99,7 @@ def test_a_gait_is_judged_whether_it_is_stable_or_not():
     np.testing.assert_allclose(found.gait, [4.5], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_methods_without_gradients_and_fronts_judge_gaits_too():
     found = optimize(Kicked(), **TASK, over={"kick": (1.0, 3.0)}, method="COBYQA", starts=1)
     assert found.objective == pytest.approx(2.0 * 2.5 / G, rel=1e-6)  # v = 1 / 0.4
@@ -108,6 +109,7 @@ def test_methods_without_gradients_and_fronts_judge_gaits_too():
     np.testing.assert_allclose(made.bounce_time, 2.0 * made.kick / 0.4 / G, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_scenarios_have_gaits_of_their_own():
     found = sensitivities(Kicked(), **TASK, by=["kick"], across={"e": [0.5, 0.6]}, gait=np.array([[4.1], [5.1]]))
     assert found.result.item(0) == pytest.approx(np.mean([2.0 * 2.0 / (1.0 - e) / G for e in (0.5, 0.6)]), rel=1e-9)
@@ -151,6 +153,7 @@ def test_impossible_requests_are_errors():
         optimize(Kicked(), **search | {"return_map": PoincareMap(section="apex")})
 
 
+@pytest.mark.slow
 def test_a_checkpoint_belongs_to_one_map(tmp_path):
     search = TASK | {"over": {"kick": (1.0, 3.0)}, "starts": 1, "checkpoint": tmp_path / "search"}
     first = optimize(Kicked(), **search)

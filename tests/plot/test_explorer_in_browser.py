@@ -122,7 +122,7 @@ def test_films_of_a_page_share_one_scale_and_curves_the_colours_of_their_scene(s
         "film.legend = { measured: '#7F7F7F', body: '#0072B2' }; drawCharts();"
         "return $('history').data.filter(t => t.name !== 'reference').map(t => t.line.color)"
     )
-    assert window.js(coloured) == ["#7F7F7F", "#009E73", "#56B4E9", "#B0703C"], "without those of forces and reference"
+    assert window.js(coloured) == ["#7F7F7F", "#E69F00", "#009E73", "#56B4E9"], "without those of forces and reference"
     path = (
         "const places = [], g = { beginPath() {}, moveTo: x => places.push(-x), lineTo: x => places.push(x) };"
         "trace(g, [1, 0, 2, 0, NaN, 0, 4, 0, 5, 0], x => x, y => y); return places"

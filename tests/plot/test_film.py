@@ -289,7 +289,7 @@ def test_curves_have_the_colours_of_the_scene_and_no_others(jump, monkeypatch):
     monkeypatch.setattr(film, "scene", lambda run, model: shown)
     moving = film.animate(jump, fps=5)
     (panel,) = (ax for ax in moving.figure.axes if ax.get_ylabel())
-    assert [line.get_color() for line in panel.lines[:3]] == [PALETTE[2], PALETTE[1], PALETTE[3]]
+    assert [line.get_color() for line in panel.lines[:3]] == [PALETTE[2], PALETTE[1], PALETTE[4]]  # [3]: forces
 
 
 def test_a_film_of_a_file(jump, tmp_path):

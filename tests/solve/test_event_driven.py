@@ -305,6 +305,7 @@ class Armed(Bouncing):
         return found | {"ceiling": found["ceiling"]._replace(armed=lambda t, y: y.v < 0.0)}
 
 
+@pytest.mark.slow
 def test_a_run_that_starts_beyond_its_end_is_over_there():
     with pytest.warns(IncompleteRun, match=r"ended early: ceiling, 0 s into the run: the guard of that is negative"):
         run = simulate(Bouncing(height=1.6), samples=40)

@@ -72,6 +72,7 @@ def test_peaks_and_their_slopes_are_those_of_the_motion(scheme):
         np.testing.assert_allclose(slopes.sel(parameter="rate"), sign * 3.0, rtol=SLOPE)
 
 
+@pytest.mark.slow
 def test_second_derivatives_of_a_peak_are_those_of_the_motion():
     """Of the largest sum of two swings, which turns at a time that depends on their shares."""
 

@@ -63,6 +63,7 @@ def test_event_times_have_derivatives(mode, derivative):
     np.testing.assert_allclose(jax.jit(derivative(times))(6.0), jax.jacfwd(_exact)(6.0), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_second_derivatives_are_those_of_the_samples_and_nan_for_events():
     model, scheme = Oscillator(), scheme_for(Oscillator(), max_events=1)
 

@@ -182,6 +182,7 @@ def test_a_link_has_a_mass_and_vectors_of_three_numbers():
     assert many.mass.shape == (3,)
 
 
+@pytest.mark.slow
 def test_films_show_joint_angles_and_forces():
     model = hopper(lambda t: 0.2 * t)
     curves = {one.name: one for one in scene.scene(simulate(model, duration=0.01, samples=2), model).curves}

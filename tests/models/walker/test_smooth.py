@@ -260,6 +260,7 @@ def test_gradient_with_respect_to_the_slope():
     assert float(exact) == pytest.approx(float((high - low) / 2e-5), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_gradient_of_a_scan_through_touch_down():
     """The default tolerance resolves the contact layer well enough for derivatives, not only for values."""
     step = 1e-6  # m
