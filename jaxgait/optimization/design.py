@@ -126,8 +126,8 @@ def optimize(
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
         TypeError: for anything but a model, and unless there is exactly one objective.
-        ValueError: for impossible counts, rates, limits and methods, an objective that is not one real number, and a
-            checkpoint of another search.
+        ValueError: for impossible counts, rates, limits and methods, an objective that is not one real number,
+            coordinates of a section that do not fit together, and a checkpoint of another search.
         jaxgait.outcome.NoResult: if every trajectory of every start failed, or no start met the limits.
 
     Examples:

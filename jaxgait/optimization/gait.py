@@ -45,7 +45,8 @@ from jaxgait.outcome import Outcome
 from jaxgait.roots import CONVERGED, Root, Rule, many
 from jaxgait.run import Run, Sampling, Trajectory
 from jaxgait.scheme import Scheme
-from jaxgait.solve.periodic import TOLERANCE, SectionMap
+from jaxgait.solve.periodic import TOLERANCE, FixedPoint, SectionMap
+from jaxgait.solve.sections import warn_of_section
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
 
 TANGENTS_PER_LANE = 3
@@ -217,6 +218,7 @@ class PeriodicGait(Boxed):
         self._rule = Rule(noise(scheme if return_map is None else return_map.scheme_of(model)))
         self._known: dict[int, _Known] = {}
         self._first: np.ndarray | None = None
+        self._checked = False
         self._size = point_size(model, return_map)
 
     def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
@@ -296,6 +298,7 @@ class PeriodicGait(Boxed):
         values = linear.observed + (by_point @ np.where(found[..., 0], step, 0.0)[..., None])[..., 0]
         for i in np.flatnonzero(found):
             self._known[int(searches[i])] = _Known(x[i], root.x[i], rate[i])
+        self._check_section(searches, x, root, turn)
         early = np.where(linear.status == Outcome.COMPLETED, Outcome.NOT_CONVERGED, linear.status)
         return Evaluated(
             values * blank[..., 0],
@@ -303,6 +306,18 @@ class PeriodicGait(Boxed):
             np.where(found[:, 0, 0], int(Outcome.COMPLETED), early).astype(np.int32),
             np.abs(np.linalg.eigvals(turn)).max(axis=1) * blank[:, 0, 0],
         )
+
+    def _check_section(self, searches: np.ndarray, x: np.ndarray, root: Root, turn: np.ndarray) -> None:
+        """Checks once, at the first gait that is found, whether the coordinates of its section suffice."""
+        return_map, found = self._stride.return_map, np.flatnonzero(root.status == CONVERGED)
+        if return_map is None or self._checked or not found.size:
+            return
+        self._checked, i = True, found[0]
+        values = self._space.columns(x[[i]]) | self._extra(searches[[i]])
+        with precision.use("float64"):
+            model = member_of(self._model, {name: jnp.asarray(column[0]) for name, column in values.items()})[0]
+            gait = FixedPoint(*(field[i] for field in root))._replace(jacobian=turn[i])
+            warn_of_section(return_map, model, gait, order=1)
 
     def _guesses(self, searches: np.ndarray, x: np.ndarray, known: np.ndarray) -> np.ndarray:
         """The last gait of each search moved along its tangent; else the given one, or the point after some strides."""

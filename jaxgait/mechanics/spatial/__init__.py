@@ -39,6 +39,7 @@ from jaxgait.mechanics.spatial.frames import (
     to_world_axes,
 )
 from jaxgait.mechanics.spatial.joints import Joint, ball, fixed, free, hinge, planar, prismatic, screws, universal
+from jaxgait.mechanics.spatial.links import Link
 from jaxgait.mechanics.spatial.points import (
     Feet,
     Momentum,
@@ -50,7 +51,6 @@ from jaxgait.mechanics.spatial.points import (
     point_wrenches,
 )
 from jaxgait.mechanics.spatial.tree import (
-    Link,
     Motion,
     PlanarTree,
     Tree,

@@ -37,8 +37,8 @@ of those with 2000, with 50 within 3 %. The largest of 100 samples is up to 3 % 
 MIN_CARRIED_LOAD, MAX_CARRIED_LOAD = 0.25, 0.75
 """Mean ground force of a leg that walks, in body weights. In a symmetric gait, each leg carries half of it."""
 MAX_PEAK_LOAD = 5.0
-"""Largest peak of the ground force of a leg that walks, in body weights. Legs that walk have 1.1 to 1.3; the model's,
-with a rigid hip, 3.0 to 3.9. Those that hammer the floor have over 5."""
+"""Largest peak of the ground force of a leg that walks, in body weights. Legs that walk have 1.1 to 1.3; the reference
+leg, with a rigid hip, has 3.0 (`docs/limits.md`). Those that hammer the floor have over 5."""
 ON_GROUND = 20.0
 """Vertical force in N above which the foot counts as on the ground, as with force plates."""
 REFINED = 10

@@ -1,0 +1,75 @@
+"""One body of a tree: its mass, its frame, and the joint that holds it."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+
+from jaxgait.checks import shown
+from jaxgait.fields import Immutable, rank_of, shape_of
+from jaxgait.mechanics.spatial.joints import Joint
+from jaxgait.parameters import ParameterError, parameter
+from jaxgait.precision import float64_default
+
+_ANY = (float("-inf"), float("inf"))  # bodies may have any size
+_SHAPES = (
+    *((name, 1, "three numbers in m, (x, y, z)") for name in ("com", "offset")),
+    ("inertia", 2, "3 x 3 numbers in kg m^2"),
+    ("rotation", 2, "3 x 3 numbers"),
+)
+"""Vectors and tensors of a link, their numbers of axes, and what each has."""
+
+
+@float64_default
+class Link(Immutable):
+    """One body; its numbers are parameters.
+
+    The joint frame sits at `offset` and `rotation` in the parent's frame; the body's own frame coincides with it at
+    zero coordinates. `com` and `inertia` (about the centre of mass) are in the body's frame.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import Link, hinge
+        >>> thigh = Link("thigh", "pelvis", hinge((0, 1, 0)), mass=10.0, com=(0.0, 0.0, -0.17), offset=(0.0, 0.08, 0.0))
+        >>> print(thigh.name, thigh.joint.coordinates, thigh.offset)
+        thigh ('turn_y',) (0.0, 0.08, 0.0)
+    """
+
+    name: str = eqx.field(static=True)
+    parent: str | None = eqx.field(static=True)
+    """Name of the parent body; None: the world."""
+    joint: Joint = eqx.field(static=True)
+    mass: Any = parameter(MISSING, unit="kg", doc="mass of the body", bounds="nonnegative", plausible=_ANY)
+    com: tuple[Any, ...] | Any = parameter(
+        (0.0, 0.0, 0.0), unit="m", doc="centre of mass in the body's frame", plausible=_ANY
+    )
+    inertia: tuple[Any, ...] | Any = parameter(
+        ((0.0, 0.0, 0.0),) * 3, unit="kg m^2", doc="inertia tensor about the centre of mass", plausible=_ANY
+    )
+    offset: tuple[Any, ...] | Any = parameter(
+        (0.0, 0.0, 0.0), unit="m", doc="position of the joint in the parent's frame", plausible=_ANY
+    )
+    rotation: tuple[Any, ...] | Any = parameter(
+        ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), unit="1", doc="orientation of the joint in the parent"
+    )
+
+    if not TYPE_CHECKING:  # type checkers know the fields
+
+        def __new__(cls, *args: Any, **given: Any) -> Any:
+            """Names a link without a mass, and how to say that it has none."""
+            given |= dict(zip(("name", "parent", "joint", "mass"), args, strict=False))
+            if {"name", "parent", "joint"} <= given.keys() and "mass" not in given:
+                whose = f"the link {given['name']!r}"
+                raise TypeError(f"{whose} needs a mass in kg: give mass=0.0 if it only carries other links")
+            return super().__new__(cls)
+
+    def __check_init__(self) -> None:
+        """Checks how many numbers vectors and tensors have, and that the inertia is no list of moments."""
+        if rank_of(self.inertia) == 1:
+            what = f"the inertia of {self.name!r} must be a tensor of 3 x 3 numbers in kg m^2"
+            raise ParameterError(f"{what}, got {shown(self.inertia)}: give np.diag(...) of its moments")
+        for field, rank, wanted in _SHAPES:
+            given = getattr(self, field)
+            if shape_of(given, rank) != (3,) * rank:
+                raise ParameterError(f"the {field} of {self.name!r} must have {wanted}, got {shown(given)}")
