@@ -153,6 +153,10 @@ class Optimize(FollowUpOptions, JsonOutput, Steps, Span, DrivenMechanism):
     """With gradients: SLSQP (auto), L-BFGS-B, trust-constr, adam (for noise). Without: COBYQA, Nelder-Mead, CMA-ES."""
     gradient: Literal["auto", "gait", "run", "differences"] = "auto"
     """Gradient of the periodic gait, of the whole run, or central differences; auto: of the gait if there is one."""
+    return_map: str | None = None
+    """Judge the periodic gait from one event to the next, such as "heel strike"; `period`: of a model with a period."""
+    stability: float = 1.0
+    """Magnitude of the largest Floquet multiplier from which a gait counts as failed."""
     starts: int = 4
     """Starting points: the model's own values (--set of a searched parameter: the given one), then points spread."""
     iterations: int = 30
@@ -167,7 +171,7 @@ class Optimize(FollowUpOptions, JsonOutput, Steps, Span, DrivenMechanism):
         parsing.check_output(self.checkpoint)
         request = dataclasses.replace(self, model=self.model or optimizing.searched_model())
         search = optimizing.search(request, self.sampling | self.options)
-        effort = {"starts": self.starts, "iterations": self.iterations, "checkpoint": self.checkpoint}
+        effort = {name: getattr(self, name) for name in ("starts", "iterations", "stability", "checkpoint")}
         wanted = {"subject_to": self.subject_to, "method": self.method, "gradient": self.gradient}
         wanted |= {"robust": self.robust}
         return optimizing.run_search(search, wanted | effort, self.json, self)

@@ -35,6 +35,18 @@ class _Notes(logging.Handler):
         note(record.getMessage())
 
 
+def each_once() -> Callable[..., None]:
+    """A `warnings.showwarning` that says each message once, from whatever code it comes."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            say(message)
+
+    return show
+
+
 @contextlib.contextmanager
 def show_log() -> Iterator[None]:
     """Shows the package's log (compilation, for example) as notes."""

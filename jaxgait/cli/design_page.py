@@ -23,8 +23,9 @@ from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.conclusions import conclusions
+from jaxgait.optimization.evaluate import differences
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.gradients import Task, evaluator_for
+from jaxgait.optimization.gradients import Task, begun, evaluator_for
 from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space, variable
@@ -35,6 +36,7 @@ from jaxgait.plot.jumps import instants
 from jaxgait.plot.scene import histories, scene
 from jaxgait.plot.style import axis_label
 from jaxgait.precision import float64_default
+from jaxgait.solve.periodic import SectionMap
 from jaxgait.solve.simulate import simulate
 from jaxgait.states import state_variables
 from jaxgait.units import with_unit
@@ -65,7 +67,8 @@ def search_parts(
     worst = _worst_scenario(found)
     whose = _whose(model, found, worst)
     change, others, measures = _before_after(model, arguments, found, shown, worst, whose)
-    drawn.append(("before_after", change, f"The model before and after{whose and f': {whose}'}.{others}"))
+    starts = " It starts in its own initial state before, and in the gait after." if arguments.get("return_map") else ""
+    drawn.append(("before_after", change, f"The model before and after{whose and f': {whose}'}.{starts}{others}"))
     folder.mkdir(parents=True, exist_ok=True)
     return [*(picture(figure, folder / name, caption) for name, figure, caption in drawn), measures]
 
@@ -113,7 +116,7 @@ _CONVERGENCE = "Distance of the best valid design of each start so far from the 
 
 
 def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple[Figure, str]:
-    """Slopes at the first starts and at the best design, compared with differences of whole runs."""
+    """Slopes at the first starts and at the best design, compared with differences of whole runs, or of gaits."""
     space = Space(model, arguments["over"], starting=True)
     goal = Goal.of(model, arguments.get("maximize", arguments.get("minimize")))
     first = found.history.isel(start=slice(0, CHECKED_STARTS), iteration=0)
@@ -122,18 +125,25 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
     points = space.unit({name: of_all(name) for name in space.names})
     across, robust, weights = (arguments.get(name) for name in ("across", "robust", "weights"))
     scenarios = Scenarios.of(model, across, robust, weights, found.sign, [])
-    task = Task(model, space, goal, given(arguments, RUN), space.fixed(model, arguments.get("initial")), scenarios)
-    by_differences = evaluator_for(task, "differences", points)(np.arange(len(points)), points)
+    fixed, stride = space.fixed(model, arguments.get("initial")), arguments.get("return_map")
+    task = Task(model, space, goal, given(arguments, RUN), fixed, scenarios, stride)
+    if stride is None:
+        runs, what = evaluator_for(task, "differences", points), "whole runs"
+        by_differences = runs(np.arange(len(points)), points)
+    else:
+        gaits, what = begun(evaluator_for(task, "gait", points), task, "gait", found.gait), "gaits"
+        of_gaits = lambda searches, x: ((found := gaits(searches, x)).values, found.status)
+        by_differences = differences(of_gaits, np.arange(len(points)), points)
     checked = by_differences.slopes[:, 0]
     exact = np.stack([of_all(f"objective_gradient[{name}]") for name in space.names], axis=1)
     exact = exact * space.spacing.slopes(points)
     starts, star = slice(first.sizes["start"]), " and at the best design (star)" if len(chosen) > 1 else ""
     caption = (
         f"Slopes at the first starts{star}, over the width of the bounds, compared with central "
-        f"differences of whole runs; at the starts, {_largest_difference(exact[starts], checked[starts])}. "
+        f"differences of {what}; at the starts, {_largest_difference(exact[starts], checked[starts])}. "
         f"{_next_to_the_best(found)}."
     )
-    if found.gradient.startswith("through the periodic gait"):
+    if found.gait is not None and stride is None:
         caption += " They may differ where walks do not settle into the gait within the run."
     ran = ~failures(first["status"].values) & np.isfinite(first["objective"].values) & by_differences.ran[starts]
     figure = designs.slopes(space.names, exact, checked, found.unit, last_is_best=bool(star))
@@ -201,12 +211,16 @@ def _before_after(
     """The last strides of runs before and after the search, what is not drawn of them, and a table of measures."""
     sampling = {name: arguments.get(name) for name in ("strides", "duration", "samples")}
     observe, _ = possible_measures(model, sampling, trajectories=True)
+    stride = arguments.get("return_map")
     across = {} if scenario is None else as_members(arguments["across"]).values
     own, runs, drawn = {name: column[scenario] for name, column in across.items()}, [], []
     for before_or_after, initial in ((model, arguments.get("initial") or {}), (found.model, found.initial)):
         values = {INITIAL + name: value for name, value in initial.items()} | own
         one, start = _with(before_or_after, values)
-        start = start if values else None
+        if stride is not None and before_or_after is found.model:
+            start = _in_gait(stride, one, found, scenario)
+        elif not values:
+            start = None
         run = simulate(one, initial_state=start, observe=observe, progress=False, **given(arguments, RUN))
         runs.append(_last_strides(run, one))
         chosen = runs[-1][list(shown)] if shown else _drawn(runs[-1], one, found.measure)
@@ -223,6 +237,13 @@ def _before_after(
         _others(runs[0], drawn[0]),
         measures,
     )
+
+
+@float64_default
+def _in_gait(stride: SectionMap, model: Model, found: Optimum, scenario: int | None) -> Any:
+    """The state at the gait of the best design, of a scenario."""
+    assert found.gait is not None
+    return stride.start(model, found.gait if scenario is None else found.gait[scenario])
 
 
 def _last_strides(run: xr.Dataset, model: Model) -> xr.Dataset:

@@ -91,9 +91,9 @@ class Sensitivities:
 
     def run(self, found: Optimum) -> xr.Dataset:
         """Uses the gradient and the gait of the search, or differences if it had none."""
-        taken = given(self.arguments, (*RUN, *_SENSES, "subject_to", "across", "robust"))
+        taken = given(self.arguments, (*RUN, *_SENSES, "subject_to", "across", "robust", "return_map"))
         gradient, gait = self.arguments.get("gradient", "auto"), None
-        if found.method in GRADIENT_FREE:
+        if found.method in GRADIENT_FREE and "return_map" not in taken:
             gradient = "differences"
         elif found.gait is not None:
             gradient, gait = "gait", found.gait
@@ -170,7 +170,11 @@ class Front:
         """Starts from the optimum and from the starting points of the search."""
         goals: dict[str, list[Any]] = {n: [self.arguments[n]] for n in _SENSES if n in self.arguments}
         goals.setdefault(self.sense, []).append(self.measure)
-        taken = given(self.arguments, (*RUN, "over", "subject_to", "initial"))
+        taken = given(self.arguments, (*RUN, "over", "subject_to", "initial", "return_map"))
+        if found.gait is not None:
+            taken["stability"] = self.arguments.get("stability", 1.0)
+        if "return_map" in taken:
+            taken["gait"] = found.gait
         if found.method in GRADIENT_FREE:
             return front(self.model, **goals, **taken, method="NSGA-II", **EVOLVED)
         own = given(self.arguments, ("gradient", "iterations"))
@@ -208,10 +212,12 @@ def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> Reached:
     """How runs of the best design end, from where simulations start, and what is unrealistic about them.
 
     A periodic gait is found without a transient, so that a run need not reach it, even if it is stable: another gait
-    may exist, with another objective (see `SAME_GAIT`). Of a search that made such runs itself, only what is
+    may exist, with another objective (see `SAME_GAIT`). Of the gait of a return map, only whether a run reaches its end
+    is said, as its objective is that of the transient too. Of a search that made such runs itself, only what is
     unrealistic is said.
     """
-    of_gait = found.gradient.startswith("through the periodic gait")
+    of_map = arguments.get("return_map") is not None
+    of_gait = found.gait is not None and not of_map
     run = given(arguments, [name for name in RUN if name != "duration" or not of_gait])
     goal = _goal(found, arguments) if of_gait else None
     if goal is not None:
@@ -219,7 +225,7 @@ def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> Reached:
     sampling = Sampling.of(found.model, *(run.get(name) for name in ("strides", "duration", "samples")))
     expected = expecting(found.model, sampling)
     observed = (*(_as_measures(goal) if goal is not None else ()), *(expected.members if expected is not None else ()))
-    if not observed:
+    if not (observed or of_map):
         return Reached()
     across, start = arguments.get("across"), arguments.get("initial") or {}
     members = grid({name: [x] for name, x in found.best.items()}) if across is None else as_members(across)
@@ -228,16 +234,18 @@ def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> Reached:
         warnings.simplefilter("ignore", IncompleteRun)  # the sentence already states it
         made = ensemble(found.model, constant(members, {INITIAL + n: x for n, x in start.items()}), **run)
     ended, remarks = summary(made), unrealistic(found.model, made)
-    if goal is None:
+    if goal is None and not of_map:
         return Reached("; ".join(remarks))
     completed = ended.keys() == {COMPLETED_TEXT}
     counts = COMPLETED_TEXT if completed else ", ".join(f"{count} {text}" for text, count in ended.items())
-    parts = [f"runs of the best design from the start ({run['strides']} strides): {counts}"]
+    seconds = sampling.intervals * float(sampling.spacing(found.model))
+    length = f"{seconds:g} s" if sampling.strides is None else f"{sampling.strides} strides"
+    parts = [f"runs of the best design from the start ({length}): {counts}"]
     if not completed:
         parts.append("the gait is periodic, but runs do not reach it from there")
-    if others := list(_differing(found, goal, made)):
+    if goal is not None and (others := list(_differing(found, goal, made))):
         parts.append(f"they have not settled into the gait that was found, or reach another: {', '.join(others)}")
-    return Reached("; ".join([*parts, *remarks]), completed)
+    return Reached("; ".join([*parts, *remarks]), completed or of_map)
 
 
 def _goal(found: Optimum, arguments: Mapping[str, Any]) -> Goal:

@@ -6,25 +6,32 @@ import contextlib
 import pathlib
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import xarray as xr
 
-from jaxgait import registry
+from jaxgait import checks, registry
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, STDOUT, note, write_json
 from jaxgait.cli.following import Reached, follow_ups, from_the_start
-from jaxgait.cli.options import FollowUpOptions
+from jaxgait.cli.options import SCHEME, FollowUpOptions, given
 from jaxgait.cli.records import dataset_record, origin
 from jaxgait.cli.running import check_not_of_motion, fixed_start, varying, walkers
+from jaxgait.kinds import HybridModel
 from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.conclusions import conclusions, tolerances
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.parameters import parameters
+from jaxgait.solve.hybrid import EventDriven
+from jaxgait.solve.periodic import PoincareMap, SectionMap, StroboscopicMap
+from jaxgait.solve.schemes import scheme_for
 from jaxgait.units import with_unit
+
+PERIOD = "period"
+"""For `--return-map`: the gait repeats with the period of the model's drive."""
 
 
 class Request(NamedTuple):
@@ -79,7 +86,31 @@ def search(request: Any, options: Mapping[str, Any]) -> Request:
     scenarios = varying(walking, across)
     if request.robust is not None and scenarios is None:
         raise ValueError("--robust needs scenarios: give --across NAME=a,b,c or several --motion")
-    return Request(model, {**arguments, "initial": fixed, "across": scenarios}, show)
+    stride = None if request.return_map is None else return_map(model, request.return_map, options)
+    return Request(model, {**arguments, "initial": fixed, "across": scenarios, "return_map": stride}, show)
+
+
+def return_map(model: Model, event: str, options: Mapping[str, Any]) -> SectionMap:
+    """The map whose fixed point is a gait, integrated as the runs are.
+
+    Args:
+        model: the mechanism.
+        event: the transition from which to the next the gait repeats, or "period".
+        options: of the command, among them those of the scheme.
+
+    Raises:
+        ValueError: for an event that the model does not have, and for a scheme without exact derivatives.
+    """
+    if event == PERIOD and model.period is not None:
+        return StroboscopicMap(scheme_for(model, precision="float64", **given(options, SCHEME)))
+    transitions = model.transitions() if isinstance(model, HybridModel) else {}
+    events = [name for name, one in transitions.items() if not one.ends]
+    if event not in events:
+        known = [*events, *([] if model.period is None else [PERIOD])]
+        hint = checks.nearest(event, known) if known else "its motion has neither events nor a period"
+        raise ValueError(f"--return-map: {type(model).__name__} has no event {event!r} to repeat from: {hint}")
+    scheme = scheme_for(model, precision="float64", **given(options, SCHEME))
+    return PoincareMap(cast(EventDriven, scheme), section=event)
 
 
 def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | None, further: FollowUpOptions) -> int:

@@ -143,6 +143,8 @@ def shown_plainly(command: type[C]) -> type[C]:
     return command
 
 
+SCHEME = tuple(field.name for field in dataclasses.fields(Steps) if field.name != "precision")
+"""The options of an integration scheme, as arguments of `jaxgait.solve.schemes.scheme_for`."""
 RUN = tuple(field.name for kind in (Span, Steps) for field in dataclasses.fields(kind))
 """The options that determine how a run is made, as arguments of `simulate`."""
 

@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
         console.say(fault)
     interrupted = False
     with console.unbroken(), warnings.catch_warnings(), interruptions.as_exceptions():
-        warnings.showwarning = lambda message, *_, **__: console.say(message)
+        warnings.showwarning = console.each_once()
         try:
             code = _exit_code(given)
         except KeyboardInterrupt as interruption:

@@ -27,7 +27,8 @@ from jaxgait.fields import array_of
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.epigraph import KINKED, RAISED
-from jaxgait.optimization.evaluate import SINCE, with_magnitudes
+from jaxgait.optimization.evaluate import SINCE, Runs, with_magnitudes
+from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal, Limit, Objective
 from jaxgait.optimization.gradients import Task, begun, evaluator_for
 from jaxgait.optimization.methods import FALLBACK, GRADIENT_FREE, LIMITED, METHODS, SearchSettings
@@ -126,8 +127,9 @@ def optimize(
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
         TypeError: for anything but a model, and unless there is exactly one objective.
-        ValueError: for impossible counts, rates, limits and methods, an objective that is not one real number,
-            coordinates of a section that do not fit together, and a checkpoint of another search.
+        ValueError: for impossible counts, rates, limits and methods, an objective that is not one real number, a
+            stability without the gradient of a gait, coordinates of a section that do not fit together, and a
+            checkpoint of another search.
         jaxgait.outcome.NoResult: if every trajectory of every start failed, or no start met the limits.
 
     Examples:
@@ -161,6 +163,7 @@ def optimize(
         chosen, name = _method(FALLBACK, goal, scenarios is not None and scenarios.worst), evaluate.name
         evaluate = begun(evaluator_for(task, None, x), task, gradient, None if return_map is None else gait)
         evaluate.name += f"{SINCE}the gradient {name.partition(SINCE)[0]} is unreliable here: {why}"
+    check_stability(evaluate, stability)
     settings = SearchSettings(sign, judged, iterations, tolerance, learning_rate, seed)
     fallback = FALLBACK if method == "auto" else None
     guided = {"return_map": return_map, "gait": None if gait is None else np.asarray(gait)}
@@ -203,6 +206,19 @@ def check_search(iterations: Any, learning_rate: Any, tolerance: Any, stability:
     checks.positive("tolerance", tolerance, below=1.0)
     checks.positive("stability", stability)
     checks.count("seed", seed, least=0)
+
+
+def check_stability(evaluate: Runs, stability: float) -> None:
+    """Checks that a limit of the multipliers (no unit) other than the default is one of gaits, which have some.
+
+    Raises:
+        ValueError: for one of whole runs.
+    """
+    if stability != 1.0 and not evaluate.name.startswith(PeriodicGait.name):
+        raise ValueError(
+            f"stability={stability:g} limits the multipliers of a gait, which runs do not have: use gradient='gait' or "
+            f"a return_map (the gradient here: {evaluate.name})"
+        )
 
 
 def as_limits(limits: Any) -> Sequence[Limit | str]:

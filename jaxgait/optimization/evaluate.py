@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from types import MappingProxyType
@@ -373,12 +373,25 @@ class Differences(_WholeRuns):
 
     def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`; one-sided at the bounds."""
-        b, n = x.shape
-        moved = np.clip(x[:, None, None] + self._step * np.stack([-np.eye(n), np.eye(n)], axis=1), 0.0, 1.0)
-        everywhere = np.concatenate([x[:, None], moved.reshape(b, 2 * n, n)], axis=1)
-        values, status = self.values(np.repeat(searches, 2 * n + 1), everywhere.reshape(-1, n))
-        values = values.reshape(b, 2 * n + 1, -1)
-        apart = np.diagonal(moved[:, :, 1] - moved[:, :, 0], axis1=1, axis2=2)
-        around = values[:, 1:].reshape(b, n, 2, -1)
-        slopes = np.swapaxes((around[:, :, 1] - around[:, :, 0]) / apart[..., None], 1, 2)
-        return Evaluated(values[:, 0], slopes, status.reshape(b, -1)[:, 0], np.full(b, np.nan))
+        return differences(self.values, searches, x, self._step)
+
+
+def differences(
+    values: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+    searches: Int[np.ndarray, " b"],
+    x: Float[np.ndarray, "b n"],
+    step: float = DIFFERENCE_STEP,
+) -> Evaluated:
+    """Central differences of values in their units, one-sided at the bounds, with the arguments of an `Evaluator`.
+
+    `values` gives values (b, values) and statuses at points; `step` is a fraction of the box.
+    """
+    b, n = x.shape
+    moved = np.clip(x[:, None, None] + step * np.stack([-np.eye(n), np.eye(n)], axis=1), 0.0, 1.0)
+    everywhere = np.concatenate([x[:, None], moved.reshape(b, 2 * n, n)], axis=1)
+    found, status = values(np.repeat(searches, 2 * n + 1), everywhere.reshape(-1, n))
+    found = found.reshape(b, 2 * n + 1, -1)
+    apart = np.diagonal(moved[:, :, 1] - moved[:, :, 0], axis1=1, axis2=2)
+    around = found[:, 1:].reshape(b, n, 2, -1)
+    slopes = np.swapaxes((around[:, :, 1] - around[:, :, 0]) / apart[..., None], 1, 2)
+    return Evaluated(found[:, 0], slopes, status.reshape(b, -1)[:, 0], np.full(b, np.nan))

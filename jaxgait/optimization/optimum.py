@@ -160,7 +160,10 @@ class Optimum:
         files.text(path, files.as_json(self.as_dict()))
 
     def as_dict(self) -> dict[str, Any]:
-        """The task (model, sense, measure, bounds, units, names of `logarithmic` bounds if any) and all results."""
+        """The task (model, sense, measure, bounds, units, names of `logarithmic` bounds if any) and all results.
+
+        The `gait`, in the units of its components, is among them if there is one.
+        """
         names = ("sense", "measure", "unit", "bounds", "units", "start", "best", "initial", "objective", "why_stopped")
         record: dict[str, Any] = {"model": type(self.model).__name__}
         record |= {name: getattr(self, name) for name in (*names, "method", "gradient", "limits")}
@@ -168,6 +171,8 @@ class Optimum:
             record["logarithmic"] = spread
         columns = lambda data: {name: column.values for name, column in data.data_vars.items()}
         record |= {name: columns(getattr(self, name)) for name in ("history", "ends", "basins")}
+        if self.gait is not None:
+            record["gait"] = self.gait
         if self.stages is not None:
             record["stages"] = columns(self.stages)
         local = self.local and vars(self.local) | {"hessian": self.local.hessian.values}

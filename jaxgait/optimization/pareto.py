@@ -26,7 +26,7 @@ from jaxgait.ensembles.validity import rejection
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.checkpoint import Row
-from jaxgait.optimization.design import as_limits, check_search
+from jaxgait.optimization.design import as_limits, check_search, check_stability
 from jaxgait.optimization.evaluate import Evaluated, Runs, with_magnitudes
 from jaxgait.optimization.failures import POPULATION, no_result
 from jaxgait.optimization.goals import MAX_VIOLATION, Goal, Limit, Objective, name_of
@@ -110,7 +110,7 @@ def front(
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
         TypeError: for anything but a model, and for objectives that are not functions.
         ValueError: for fewer than two objectives, two of one name, more than two with the method "gradient", a
-            stability with NSGA-II, impossible counts and limits.
+            stability without the gradient of a gait, impossible counts and limits.
         ModuleNotFoundError: without pymoo, for NSGA-II.
         jaxgait.outcome.NoResult: if every trajectory failed, or none met the limits.
 
@@ -136,19 +136,17 @@ def front(
         checks.count("points", points, least=2)
         x = space.points(model, starts, seed)
         evaluate = begun(evaluator_for(task, gradient, x), task, gradient, gait)
+        check_stability(evaluate, stability)
         goal, record = _judged(goal, evaluate, x, len(signs)), Recorder(evaluate, stability, progress)
         settings = SearchSettings(-1.0, goal, iterations, tolerance, 0.1, seed)
         with record:
             chosen = trace_front(model, space, record, signs, settings, x, points)
     else:
-        if stability != 1.0 and return_map is None:
-            raise ValueError(
-                f"NSGA-II evaluates entire runs and knows no multipliers: leave out stability={stability:g}"
-            )
         checks.count("population", population, least=4)
         checks.count("generations", generations)
         x = np.full((1, len(over)), 0.5)
         evaluate = begun(evaluator_for(task, None, x), task, gradient, gait)
+        check_stability(evaluate, stability)
         goal, record = _judged(goal, evaluate, x, len(signs)), Recorder(evaluate, stability, progress)
         with record:
             evolve(record, space, goal, signs, population, generations, seed)

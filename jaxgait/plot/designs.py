@@ -268,7 +268,7 @@ def slopes(
             if last_is_best:
                 ax.plot(x[-1:], y[-1:], "*", color=RED, mec="white", ms=12, label="best")
             per = f"{'' if unit == '1' else unit} per width of the bounds".strip()
-            ax.set_xlabel(f"central difference of runs\n({per})")
+            ax.set_xlabel(f"central difference\n({per})")
             ax.set_ylabel(f"slope of the search\n({per})")
             ax.set_title(name)
         if last_is_best:

@@ -223,7 +223,7 @@ def test_of_a_jump_in_its_units(tmp_path):
         ({"method": "NSGA"}, ValueError, "method must be 'gradient' or 'NSGA-II'"),
         ({"points": 1}, ValueError, "points must be a whole number, at least 2"),
         ({"method": "NSGA-II", "population": 2}, ValueError, "population must be a whole number, at least 4"),
-        ({"method": "NSGA-II", "stability": 0.9}, ValueError, "knows no multipliers: leave out stability=0.9"),
+        ({"method": "NSGA-II", "stability": 0.9}, ValueError, "which runs do not have: use gradient='gait'"),
         ({"maximize": "excurson"}, ValueError, "has no measure 'excurson'"),
         ({"maximize": lambda run: run.ts[-1]}, ValueError, "an objective of a front needs a name"),
         ({"maximize": "power"}, ValueError, "the front has power twice"),

@@ -113,6 +113,12 @@ def test_a_gait_that_no_walk_stays_on_is_no_optimum():
         optimize(Oscillator(), maximize="excursion", over={"c": (-0.3, -0.1)}, starts=2, **QUICK)
 
 
+def test_runs_have_no_multipliers_that_a_stability_could_limit():
+    task = {"minimize": "peak_rope_force", "over": {"stiffness": (15.0, 60.0)}, "stability": 0.9}
+    with pytest.raises(ValueError, match=r"stability=0\.9 limits the multipliers of a gait, which runs do not have"):
+        optimize(Bungee(), **task, starts=1)
+
+
 def test_limits_are_met_where_they_bind():
     limits = [at_least("clearance", 1.0)]
     found = optimize(
