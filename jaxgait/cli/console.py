@@ -37,11 +37,11 @@ class _Notes(logging.Handler):
 
 def each_once() -> Callable[..., None]:
     """A `warnings.showwarning` that says each message once, from whatever code it comes."""
-    said: set[str] = set()
+    seen: set[str] = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        if str(message) not in said:
-            said.add(str(message))
+        if str(message) not in seen:
+            seen.add(str(message))
             say(message)
 
     return show
