@@ -47,6 +47,19 @@ def pytest_cmdline_main(config):
         config.option.dist = "worksteal"
 
 
+def pytest_sessionfinish():
+    """At the end pytest collects garbage five times: a minute and more, if it looks at all that was compiled."""
+    gc.freeze()
+
+
+@pytest.fixture
+def only_new_garbage():
+    """For tests that collect garbage: not among the millions of objects that earlier tests compiled."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture
 def unaligned(monkeypatch):
     """Fitted legs keep the height of `with_drive`: for tests of other things than alignment, which takes seconds."""

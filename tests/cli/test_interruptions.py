@@ -34,6 +34,7 @@ def test_both_signals_interrupt_and_have_a_code(number, code):
     assert interruptions.code() == code and signal.getsignal(number) is before
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 def test_an_interruption_in_a_callback_is_not_lost():
     """As in that of JAX, which Python calls at each garbage collection: what it raises is dropped."""
     seen = []

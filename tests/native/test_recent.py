@@ -3,6 +3,7 @@
 import gc
 
 import jax.numpy as jnp
+import pytest
 
 from jaxgait.native import facts, kept, stored
 from jaxgait.native.recent import Recent
@@ -31,6 +32,7 @@ def test_a_function_keeps_its_last_programs(monkeypatch):
     assert traced == [(1,), (2,), (3,)] and len(programs._programs) == 2
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 def test_facts_about_code_are_forgotten_with_the_code():
     space = {}
     exec("def once(x):\n  return x.first + y.second", space)

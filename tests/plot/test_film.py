@@ -298,6 +298,7 @@ def test_a_film_of_a_file(jump, tmp_path):
         assert jaxgait.animate(shown, speed=20.0, fps=1).save(tmp_path / "jump.gif").exists()
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 def test_a_film_that_is_not_shown_goes_without_a_word(jump):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
