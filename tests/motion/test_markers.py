@@ -5,8 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from jaxgait.motion.capture import leg_warnings
 from jaxgait.motion.capture.finding import leg_of
 from jaxgait.motion.capture.leg import Options
+from jaxgait.motion.capture.maps import find
 from jaxgait.motion.capture.repeats import repeated_positions, without_repeats
 from jaxgait.motion.capture.smoothing import fill, lowpass
 from jaxgait.motion.capture.walk import measure
@@ -73,12 +75,31 @@ def test_markers_that_lag_others_are_warned_of_with_the_time(moved, late, expect
 
 @pytest.mark.parametrize("pace", [0.5, 1.0, 2.0])
 def test_a_lag_is_judged_by_the_stride(pace):
-    """At half the frame rate, every lag is twice as long; a plausible one of an asymmetric walk was warned of."""
+    """At half the frame rate, every lag is twice as long; markers of one stride have up to 1.3 % of it."""
     pelvis = ("RASI", "LASI", "RPSI", "LPSI")
     lags = lambda late: [
         line for line in warnings_of(recording(pelvis, late, pace=pace, plates=False)) if "lag" in line
     ]
-    assert not lags(0.023) and len(lags(0.05)) == 1
+    assert not lags(0.015) and len(lags(0.05)) == 1
+
+
+def _lags(trial: Recording, side: str, options: Options) -> list[str]:
+    return [x for x in leg_warnings.marker_warnings(leg_of(trial, side, options), options, 1.15) if " lags the " in x]
+
+
+@needs_raw
+@pytest.mark.parametrize("late", [-0.03, 0.0, 0.03])
+@pytest.mark.parametrize("name", [*MEASURED, "subject01_walk1.trc"])
+def test_markers_of_measured_walks_that_are_late_by_30_ms_are_warned_of(name, late):
+    """Those of the shank's end and the foot together; a limit of 2.5 % of the stride (29 ms) missed one in five."""
+    trial = read_recording(RAW / name)
+    options = Options(static=read_recording(RAW / "subject01_static.trc") if name.startswith("subject01") else None)
+    for side in ("right",) if name.startswith("gatk") else ("right", "left"):
+        roles = find(trial.markers, side, options.static is not None).roles
+        moved = [x for k, x in roles.items() if k.startswith(("ankle", "heel", "toe"))]
+        after = lambda x: np.stack([np.interp(trial.time - late, trial.time, column) for column in x.T], axis=1)
+        markers = trial.markers | {k: after(trial.markers[k]) for k in moved}
+        assert bool(_lags(dataclasses.replace(trial, markers=markers), side, options)) == bool(late)
 
 
 @pytest.mark.parametrize(("late", "word"), [(0.06, "behind"), (-0.06, "ahead of")])

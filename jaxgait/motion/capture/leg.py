@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from jaxgait.checks import one_of
 from jaxgait.motion.capture.axes import Axes
-from jaxgait.motion.capture.joints import AUTO, HARRINGTON, REGRESSIONS, STANDING_KNEE
+from jaxgait.motion.capture.joints import AUTO, HARRINGTON, REGRESSIONS, STANDING_KNEE, Joints
 from jaxgait.motion.capture.smoothing import DEFAULT_CUTOFF, MAX_GAP
 from jaxgait.motion.capture.zeni import MotionEvents, motion_events
 from jaxgait.motion.recording import Recording
@@ -81,6 +81,8 @@ class Leg:
     """1 where a marker of the leg was missing in the recording."""
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    joints: Joints | None = None
+    """The points in space that markers give; None if joint angles were recorded."""
 
     @property
     def foot_line(self) -> Signal:

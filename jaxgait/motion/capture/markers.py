@@ -69,6 +69,7 @@ def from_markers(recording: Recording, side: str, marker_set: MarkerSet, options
         gaps={name: gap.astype(float) for name, gap in missing.items() if gap.any()},
         notes=(*notes, *axes.notes, *body.notes, *knee_notes),
         warnings=tuple(warnings),
+        joints=body,
     )
 
 
