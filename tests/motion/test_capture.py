@@ -690,6 +690,23 @@ def test_the_angle_inside_the_knee_is_no_flexion(change, advice):
 
 
 @pytest.mark.parametrize(
+    ("change", "advice"),
+    [
+        (lambda ankle: np.pi / 2 + ankle, "90 deg there? subtract 90 (pi/2 in rad), or subtract it from 90"),
+        (lambda ankle: np.pi / 2 - ankle, "90 deg there? subtract 90 (pi/2 in rad), or subtract it from 90"),
+        (lambda ankle: ankle - np.pi / 2, "-90 deg there? add 90 (pi/2 in rad)"),
+    ],
+)
+def test_an_ankle_that_is_not_0_at_right_angles_is_told_from_others(change, advice):
+    """That the mean stride had an impossible ankle was all that was said."""
+    trial = synthetic_recording(reference_gait())
+    angles = trial.angles | {"ankle_angle_r": change(trial.angles["ankle_angle_r"])}
+    with pytest.raises(MotionFormatError) as caught:
+        measure([dataclasses.replace(trial, angles=angles)])
+    assert "column ankle_angle_r: the median of this ankle is" in str(caught.value) and advice in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("sizes", "message"),
     [
         ({"pelvis_tx": 1e3, "pelvis_ty": 1e3}, "column pelvis_ty: the hip is at a mean height of 986 m, where walking"),

@@ -33,7 +33,7 @@ def text(trial) -> str:
     forces = tuple(
         f._replace(**{k: short(getattr(f, k), 500) for k in ("time", "force", "point")}) for f in trial.forces
     )
-    return walker.nexus(dataclasses.replace(trial, time=trial.time[:50], markers=markers, forces=forces))
+    return walker.nexus(dataclasses.replace(trial, time=trial.time[:50], markers=markers, angles={}, forces=forces))
 
 
 def read(tmp_path, text: str, name: str = "walk.csv") -> Recording:

@@ -15,7 +15,7 @@ from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.plates import merged_lines
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.naming import motion_drive
-from jaxgait.motion.readers import c3d_process, read_recording
+from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import GroundReaction, Recording
 from tests.motion import walker
 
@@ -248,15 +248,6 @@ def test_the_standing_trial_tells_the_mass():
     assert walk.subject["mass_from"] == "ground forces of the standing trial" and walk.dynamics is not None
     half = dataclasses.replace(static, forces=(stood._replace(force=0.5 * stood.force),))  # one foot off the plate
     assert "mass_kg" not in measure([recording()], options=Options(static=half)).subject
-
-
-@pytest.mark.parametrize(
-    ("label", "computed"),
-    [("LKneeAngles", True), ("RAnkleMoment", True), ("GRF_force", True), ("LEFT_ANGLE", True), ("Power", True)]
-    + [(name, False) for name in ("LTriangle", "RThighTriangle", "Quadrangle", "RECTANGLE", "LKNE")],
-)
-def test_results_of_a_model_are_told_from_markers_by_their_last_word(label, computed):
-    assert bool(c3d_process.COMPUTED.search(label)) == computed
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")

@@ -38,6 +38,8 @@ FASTEST = 15.0
 """Speed in m/s that no pelvis has: sprinters reach 12.5."""
 UNITS_OF_LENGTH = {"in": 0.0254, "cm": 1e-2, "mm": 1e-3}
 """Units that lengths taken as m may be in, with their sizes in m."""
+MOST_AT_ANKLE = np.radians(60.0)
+"""Angle in rad that no ankle has for half of a walk: then it is not measured from the right angle of foot and shank."""
 KNEES = ("knee_angle_r", "knee_angle_l")
 SAGITTAL = "The motion is planar (all z are 0): joint moments outside the sagittal plane mean nothing."
 """For files of angles that `leg_angles` made."""
@@ -94,7 +96,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
 
     Raises:
         MotionFormatError: if no frame has all of them, or `pelvis_rotation` shows that the walk does not go along x,
-            the knee is no flexion, or the path of the pelvis is not in m.
+            the knee is no flexion, the ankle is not 0 at right angles, or the path of the pelvis is not in m.
 
     Examples:
         >>> import numpy as np
@@ -126,6 +128,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
     ]
     warnings = cutoff_warnings(recording.rate, cutoff)
     knee = _flexion(recording, side, notes, warnings) * knee
+    _check_neutral(recording, f"ankle_angle_{side[0]}")
     forward = facing(recording, x)
     if forward < 0:
         notes.append("the walker faces against pelvis_tx: x and the tilt of the pelvis, which is about z, are reversed")
@@ -264,6 +267,19 @@ def _flexion(recording: Recording, side: str, notes: list[str], warnings: list[s
         what = f"{name} is mostly {np.degrees(low):.0f} to {np.degrees(high):.0f} deg, and taken as overextension"
         warnings.append(f"{what}: if it is negative in flexion, as in gait2392, change the sign of the column")
     return -1.0 if (own or other) < 0 else 1.0
+
+
+def _check_neutral(recording: Recording, name: str) -> None:
+    """Checks that an ankle is 0 where foot and shank are at right angles.
+
+    Raises:
+        MotionFormatError: for a median that no walk has, with the offset that would explain it.
+    """
+    middle = float(np.degrees(np.nanmedian(recording.angles[name])))
+    if abs(middle) > np.degrees(MOST_AT_ANKLE):
+        what = f"the median of this ankle is {middle:.0f} deg, where 0 is foot and shank at right angles"
+        less = "90 deg there? subtract 90 (pi/2 in rad), or subtract it from 90 if dorsiflexion makes it smaller"
+        raise recording.error(what, less if middle > 0 else "-90 deg there? add 90 (pi/2 in rad)", name)
 
 
 def hip_from_pelvis(tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

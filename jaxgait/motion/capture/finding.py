@@ -57,6 +57,8 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
         advice = "give a standing trial (--static), whose knee and ankle markers the shank's cluster carries"
     elif not maps.find(recording.markers, other, options.static is not None, options.own_map).lacks(False):
         advice = _advice_to_take(other, recording)
+    if has_joints(recording, side):
+        advice += ", or the walking speed (--speed 1.2), and the joint angles of the file are used"
     raise recording.error(what, advice)
 
 

@@ -10,20 +10,21 @@ import numpy as np
 from jaxgait.motion.capture.coordinates import facing, from_angles, has_joints, hip_from_pelvis
 from jaxgait.motion.capture.events import events_of
 from jaxgait.motion.capture.leg import Options
+from jaxgait.motion.capture.maps import find
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.recording import AssumedPath, Recording
 from jaxgait.motion.stride import embedded_stride
 
 
 def with_hip_path(recording: Recording, sides: Sequence[str], options: Options, speed: float | None) -> Recording:
-    """The recording of joint angles with `pelvis_tx` and `pelvis_ty`, if it has hip, knee and ankle of a leg but these.
+    """The recording with `pelvis_tx` and `pelvis_ty`, if it has the joint angles of a leg but these, and no such markers.
 
     The hip progresses at the walking speed, in m/s, and moves in every stride as in the embedded gait of the nearest
     speed; a pelvis that was not recorded is level. A warning says so. Heel strikes are those that are marked, otherwise
     by the motion.
 
     Raises:
-        MotionFormatError: without a speed, and for fewer than two heel strikes.
+        MotionFormatError: without a speed, unless there are markers, and for fewer than two heel strikes.
 
     Examples:
         >>> import dataclasses
@@ -37,7 +38,9 @@ def with_hip_path(recording: Recording, sides: Sequence[str], options: Options, 
         0.99 the path of the hip was not recorded: a
     """
     path = {"pelvis_tx", "pelvis_ty"} & set(recording.angles)
-    if recording.markers or not any(has_joints(recording, side) for side in sides) or len(path) == 2:
+    if not any(has_joints(recording, side) for side in sides) or len(path) == 2:
+        return recording
+    if recording.markers and (speed is None or any(has_markers(recording, side, options) for side in sides)):
         return recording
     side = "right" if has_joints(recording, "right") else "left"  # whichever legs are asked for: they share the path
     if speed is None:
@@ -79,3 +82,17 @@ def with_hip_path(recording: Recording, sides: Sequence[str], options: Options, 
         warnings=(*recording.warnings, warning),
         assumed_path=AssumedPath(gait.name, speed),
     )
+
+
+def has_markers(recording: Recording, side: str, options: Options) -> bool:
+    """Whether the markers of a recording make the leg of a side, right or left.
+
+    Examples:
+        >>> from jaxgait.motion.capture.hip_path import has_markers
+        >>> from jaxgait.motion.capture.leg import Options
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> has_markers(synthetic_recording(reference_gait()), "right", Options())
+        False
+    """
+    carried = options.static is not None
+    return not find(recording.markers, side, carried, options.own_map).lacks(carried)

@@ -23,6 +23,8 @@ from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.c3d_order import as_intel
 from jaxgait.motion.readers.c3d_repair import corrected
+from jaxgait.motion.readers.model_results import is_result, model_angles
+from jaxgait.motion.readers.stated import ANGLES, units_of
 from jaxgait.motion.readers.subjects import without_subject
 from jaxgait.motion.recording import NOISE_FORCE, GroundReaction, Mark, Recording
 
@@ -123,12 +125,14 @@ def _recording(path: pathlib.Path, found: dict[str, Any], arrays: dict[str, np.n
     if not (np.isfinite(rate) and rate > 0) or points.shape[0] < 2:
         what = f"{points.shape[0]} frames of points at {rate:g} Hz"
         raise MotionFormatError(what, "export a trial with marker trajectories", str(path))
-    names = _names(found["labels"], found["computed"], points.shape[1], notes, str(path))
-    computed = [name for name, is_one in zip(names, found["computed"], strict=False) if is_one]
-    if computed:
-        what = count_of(len(computed), "point is a result of a model and no position", _RESULTS)
-        notes.append(f"{what}: {first_few(computed)}")
-    markers = labels.gapped({k: points[:, i] for i, k in enumerate(names) if k not in computed}, notes)
+    is_one = [known or is_result(label) for known, label in zip(found["computed"], found["labels"], strict=True)]
+    names = _names(found["labels"], is_one, points.shape[1], notes, str(path))
+    results = {name: points[:, i] for i, name in enumerate(names) if is_one[i : i + 1] == [True]}
+    if results:
+        what = count_of(len(results), "point is a result of a model and no position", _RESULTS)
+        notes.append(f"{what}: {first_few([*results])}")
+    angles = model_angles(labels.gapped(results, []), _angle_unit(found["angle_unit"]), notes)
+    markers = labels.gapped({k: points[:, i] for i, k in enumerate(names) if k not in results}, notes)
     unit, more, warnings = labels.length_unit(markers, found["unit"], str(path))
     forces = tuple(_plates(found, arrays, found["first"] / rate, unit, notes))
     time = found["first"] / rate + np.arange(points.shape[0]) / rate
@@ -138,12 +142,19 @@ def _recording(path: pathlib.Path, found: dict[str, Any], arrays: dict[str, np.n
         rate=rate,
         time=time,
         markers={k: unit * x for k, x in markers.items()},
+        angles=angles,
         forces=forces,
         marks=tuple(Mark(*mark) for mark in found["events"]),
         subject=found["subject"],
         notes=(*notes, *more),
         warnings=(*found["warnings"], *warnings),
     )
+
+
+def _angle_unit(stated: str) -> float:
+    """The unit of angles in rad: degrees, unless radians are stated."""
+    ((unit,), _) = units_of([stated])
+    return ANGLES.get(unit, ANGLES["deg"])
 
 
 def _names(named: list[str], computed: list[bool], points: int, notes: list[str], file: str) -> list[str]:

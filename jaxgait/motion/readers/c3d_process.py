@@ -7,7 +7,6 @@ It imports nothing of this package, in order to start quickly.
 
 import json
 import pathlib
-import re
 import struct
 import sys
 
@@ -16,12 +15,6 @@ import numpy as np
 
 PEOPLE = {"mass_kg": (2.0, 300.0), "height_m": (0.4, 2.5)}
 """Plausible masses in kg and heights in m."""
-COMPUTED = re.compile(
-    r"(?:^|[a-z0-9_. ])(?:Angle|Moment|Force|Power|Torque)s?$|(?:^|[_. ])(?:angle|moment|force|power|torque)s?$"
-    r"|(?:^|[_. ])(?:ANGLE|MOMENT|FORCE|POWER|TORQUE)S?$"
-)
-"""Last words of the names of points that are results of a model, where the file does not say so (LKneeAngles, but not
-LTriangle)."""
 UNREADABLE = 3
 """Exit code with a reason in the last line of the output, as in `motion.readers.c3d`."""
 
@@ -89,10 +82,10 @@ def events(parameters) -> list:
 
 
 def computed(parameters, labels: list[str]) -> list[bool]:
-    """Which points are angles, moments and the like, computed by a model."""
+    """Which points are angles, moments and the like, computed by a model, as the file says."""
     kinds = {"ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS"} & set(parameters.get("POINT", {}))
     listed = {name.strip() for kind in kinds for name in text(parameters, "POINT", kind)} - {""}
-    return [label.strip() in listed or bool(COMPUTED.search(label.strip())) for label in labels]
+    return [label.strip() in listed for label in labels]
 
 
 CHANNELS = {1: (3, 2), 2: (3, 3), 3: (8, 0)}
@@ -170,6 +163,7 @@ def content(file: str) -> tuple[dict, dict]:
         "labels": labels,
         "computed": computed(parameters, labels),
         "unit": str(first(parameters, "POINT", "UNITS") or ""),
+        "angle_unit": str(first(parameters, "POINT", "ANGLE_UNITS") or ""),
         "analog_rate": rate * max(1, round(np.shape(data["analogs"])[-1] / max(1, points.shape[0]))),
         "plates": len(plates),
         "channels": [channels(parameters, i) for i in range(len(plates))],

@@ -18,7 +18,7 @@ import numpy as np
 from jaxgait.checks import count_of, first_few
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.coordinates import COLUMNS
-from jaxgait.motion.readers import labels, nexus, turns
+from jaxgait.motion.readers import labels, model_results, nexus, turns
 from jaxgait.motion.readers.clock import Clock, clock, counted
 from jaxgait.motion.readers.sheet import Sheet, Source, first_data, fully_written, read_sheet, recording
 from jaxgait.motion.readers.stated import ANGLES, agreed, units_of, without_unit
@@ -121,16 +121,19 @@ def _recording_of(source: Source, name: str) -> Recording:
     """The recording of a file in which text stands above the numbers only."""
     parts, whole = nexus.sections(source), source
     devices = parts.get(nexus.DEVICES)
-    if devices and nexus.TRAJECTORIES not in parts:
+    main = next((x for x in (nexus.TRAJECTORIES, nexus.MODEL_OUTPUTS) if x in parts), None)
+    if devices and main is None:
         return _of_devices(source, name, devices)
-    section, end = parts.get(nexus.TRAJECTORIES, (0, len(source.lines)))
+    section, end = (0, len(source.lines)) if main is None else parts[main]
     source = Source(source.file, source.lines[:end])
     start = _start(source, section)
     header = _read_header(source, section, start)
     sheet, early = fully_written(source, read_sheet(source, start, len(header.names)), header.count, "frames")
-    notes = [*sheet.notes, *_not_read(source, parts)]
+    notes = [*sheet.notes, *_not_read(source, parts, main)]
     named = [*map(without_unit, header.names)]
-    names, own = labels.unique([name for name, _ in named], notes), [unit for _, unit in named]
+    plain = model_results.renamed([name for name, _ in named])
+    notes += plain.notes
+    names, own = labels.unique(plain.names, notes), [unit for _, unit in named]
     line = [] if len(header.units) == 1 else header.units  # one alone is that of all columns without their own
     by_column = agreed(source.file, names, own, line)
     units = [unit or next(iter(header.units), "") for unit in by_column] if len(header.units) == 1 else by_column
@@ -146,7 +149,8 @@ def _recording_of(source: Source, name: str) -> Recording:
     if any(-1 in three for three in columns.markers.values()):
         notes.append("markers have no z: they are taken to lie in the sagittal plane")
     unit = _unit_sizes(source, sheet, columns.others, by_column, {*ANGLES} & {*header.units}, notes)
-    angles = {k: unit.get(k, 1.0) * values[:, i] for k, i in columns.others.items()}
+    sign = lambda i: -1.0 if i in plain.opposite else 1.0
+    angles = {k: sign(i) * unit.get(k, 1.0) * values[:, i] for k, i in columns.others.items()}
     plates = labels.forces(values, ticks.time, columns, notes)
     points = {i for plate in columns.forces.values() for i in plate.get("point", ()) if i >= 0}
     if not points & columns.force_units.keys():
@@ -157,9 +161,9 @@ def _recording_of(source: Source, name: str) -> Recording:
     return recording(source, name, ticks, markers, stated, notes, angles=angles, forces=plates, warnings=early)
 
 
-def _not_read(source: Source, parts: dict[str, tuple[int, int]]) -> list[str]:
-    """Notes of sections that are not read, and of lines before the first one."""
-    others = [name.capitalize() for name in parts if name not in (nexus.DEVICES, nexus.TRAJECTORIES)]
+def _not_read(source: Source, parts: dict[str, tuple[int, int]], main: str | None) -> list[str]:
+    """Notes of sections that are not read, besides devices and the main one, and of lines before the first one."""
+    others = [name.capitalize() for name in parts if name not in (nexus.DEVICES, main)]
     notes = [f"not read: the sections {first_few(others)}"] if others else []
     first = min((start for start, _ in parts.values()), default=0)
     if any(line.strip() for line in source.lines[:first]):

@@ -14,6 +14,7 @@ from jaxgait.checks import count_of, first_few
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.maps import is_marker
 from jaxgait.motion.norms import inside
+from jaxgait.motion.readers.model_results import is_result
 from jaxgait.motion.recording import GroundReaction, runs
 from jaxgait.motion.text import distinct
 
@@ -33,8 +34,8 @@ _MARKER = re.compile(
 )
 _KINEMATIC = re.compile(rf"^(?P<name>.+)[._\s](?P<kind>v|p)(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE)
 """Velocities and positions of markers in the words that OpenSim has for forces and their points: RHEE_vx, RHEE_px."""
-_MOMENT = re.compile(r"torque|mom(ent)?(_[xyz])?$", re.IGNORECASE)
-"""Free moments of plates, and joint moments: neither angles nor lengths."""
+_MOMENT = re.compile(r"torque|(mom(ent)?|power)s?([._\s]*[xyz])?$", re.IGNORECASE)
+"""Free moments of plates, joint moments and powers: neither angles nor lengths."""
 _NO_MARKER = re.compile(r"torque|mom(ent)?$|force", re.IGNORECASE)
 _COORDINATE = re.compile(r"_[tvrp]$", re.IGNORECASE)
 """Ends of names whose axis nothing separates from them: pelvis_tx is a translation, ASI_R.X is the right ASIS."""
@@ -244,7 +245,7 @@ def _markers(left: Mapping[int, str]) -> tuple[dict[str, tuple[int, int, int]], 
     units: dict[str, str] = {}
     for i, label in left.items():
         match = _MARKER.match(label)
-        if match and not _NO_MARKER.search(match["name"]):
+        if match and not (_NO_MARKER.search(match["name"]) or is_result(match["name"])):
             key = (match["name"], bool(match["separator"]))
             if not key[1] and _COORDINATE.search(match["name"]):
                 continue

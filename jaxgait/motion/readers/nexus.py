@@ -31,7 +31,7 @@ from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet
 from jaxgait.motion.recording import NOISE_FORCE, GroundReaction
 from jaxgait.motion.text import cells, delimiter_of, distinct, trimmed
 
-DEVICES, TRAJECTORIES = "devices", "trajectories"
+DEVICES, TRAJECTORIES, MODEL_OUTPUTS = "devices", "trajectories", "model outputs"
 _NAMES = "events|devices|joints|model outputs|segments|trajectories"
 _HEADING = re.compile(rf"\W*({_NAMES})(?:\W*|\W+\d.*|\W*\(.*|(?<=trajectories)\b.*)", re.IGNORECASE)
 """With a rate or a remark in parentheses behind it, as in `Devices (1000 Hz)`; that of the markers with any text."""

@@ -19,7 +19,7 @@ _SAME |= {"radian": "rad", "radians": "rad"}
 """Other words for units."""
 _SIZES = {**labels.LENGTHS, **labels.FORCES, **ANGLES, **TIMES}
 _OTHERS = {"n.mm", "nm", "nmm", "n m", "mm/s", "mm/s^2", "m/s", "m/s^2", "deg/s", "deg/s^2", "rad/s", "rad/s^2"}
-_OTHERS |= {"v", "mv", "uv", "µv", "%", "w", "n/kg", "nm/kg", "w/kg"}
+_OTHERS |= {"v", "mv", "uv", "µv", "%", "w", "n/kg", "nm/kg", "nmm/kg", "n.mm/kg", "n.m", "n.m/kg", "w/kg"}
 """Units of quantities that are not read, in lower case."""
 _IN_BRACKETS = re.compile(r"(?P<name>.*[^\s(\[])\s*[(\[](?P<unit>[^()\[\]]+)[)\]]")
 _NO_UNITS = {"foot", "in"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from jaxgait.checks import count_of
-from jaxgait.motion.readers import labels, turns
+from jaxgait.motion.readers import labels, model_results, turns
 from jaxgait.motion.readers.clock import clock
 from jaxgait.motion.readers.sheet import Sheet, Source, first_data, fully_written, read_sheet, recording
 from jaxgait.motion.readers.stated import ANGLES, agreed, is_length, without_unit
@@ -40,7 +40,9 @@ def read_storage(source: Source, name: str) -> Recording:
     sheet, early = fully_written(source, read_sheet(source, start, len(names)), _count(header, "rows"), "rows")
     notes = _header_notes(header, sheet.values.shape) + sheet.notes
     named = [without_unit(state["name"] if (state := _STATE.match(n)) else n) for n in names]
-    names = labels.unique([name for name, _ in named], notes)
+    plain = model_results.renamed([name for name, _ in named])
+    notes += plain.notes
+    names = labels.unique(plain.names, notes)
     units = agreed(source.file, names, [unit for _, unit in named], ())
     columns = labels.classify(names, units, notes, source.file)
     if paths := [k for k in columns.others if k.startswith("/")]:
@@ -53,7 +55,7 @@ def read_storage(source: Source, name: str) -> Recording:
     values = ticks.on(sheet.values)
     sizes = _sizes(source, header, sheet, columns.others, units, notes)
     markers = {k: labels.vectors(values, i) for k, i in columns.markers.items()}
-    angles = {k: sizes[k] * values[:, i] for k, i in columns.others.items()}
+    angles = {k: (-sizes[k] if i in plain.opposite else sizes[k]) * values[:, i] for k, i in columns.others.items()}
     plates = labels.forces(values, ticks.time, columns, notes)
     return recording(source, name, ticks, markers, None, notes, angles=angles, forces=plates, warnings=early)
 

@@ -10,8 +10,10 @@ import re
 
 import numpy as np
 
+from jaxgait.checks import count_of, first_few
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock, clock, counted
+from jaxgait.motion.readers.model_results import is_result, model_angles
 from jaxgait.motion.readers.sheet import (
     LARGEST_SHORT_SHARE,
     Sheet,
@@ -21,6 +23,7 @@ from jaxgait.motion.readers.sheet import (
     read_sheet,
     recording,
 )
+from jaxgait.motion.readers.stated import ANGLES
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of, number, trimmed
 
@@ -58,8 +61,15 @@ def read_trc(source: Source, name: str) -> Recording:
     names = labels.unique(names, notes, labels.COPY)
     ticks = _clock(source, sheet, header.get("datarate"), notes)
     markers = {k: ticks.on(sheet.values[:, 2 + 3 * i : 5 + 3 * i]) for i, k in enumerate(names)}
+    results = {k: markers.pop(k) for k in names if is_result(k)}
+    if results:
+        what = count_of(
+            len(results), "name is that of a result and of no marker", "names are those of results and of no markers"
+        )
+        notes.append(f"{what}: {first_few([*results])}")
+    angles = model_angles(labels.gapped(results, []), ANGLES["deg"], notes)
     unit, warnings = str(header.get("units", "")), () if excerpt else early
-    return recording(source, name, ticks, markers, unit, notes, warnings=warnings)
+    return recording(source, name, ticks, markers, unit, notes, angles=angles, warnings=warnings)
 
 
 def _header(source: Source, at: int) -> dict[str, float | str]:
