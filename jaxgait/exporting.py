@@ -22,7 +22,7 @@ from jaxgait.checks import by_name, first_few, listed, shown, warn_user
 from jaxgait.ensembles.labels import status_codes, status_text, summary
 from jaxgait.ensembles.results import missing_histories, over_time, recorded_class, remade
 from jaxgait.model import Model
-from jaxgait.motion.capture.coordinates import SAGITTAL
+from jaxgait.motion.capture.coordinates import AS_THE_RIGHT, SAGITTAL
 from jaxgait.motion.capture.tables import stride_curves
 from jaxgait.motion.capture.walk import Walk
 from jaxgait.motion.drive import GaitDrive, synthetic_recording
@@ -52,7 +52,8 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -
     """Writes a run or a measured walk as a table over time, in the format of the file's ending.
 
     - `.mot`: the motion under OpenSim's names, in degrees: `pelvis_tx`, `hip_flexion_r`, `knee_angle_r`, ..., and the
-      ground force of a run. OpenSim shows it, and `jaxgait motion` reads it. The motion is that of the sagittal plane.
+      ground force of a run. OpenSim shows it, and `jaxgait motion` reads it. The motion is that of the sagittal plane,
+      and the leg the one that was measured (`hip_flexion_l`): the right one if that is not known, which the file says.
     - `.sto`: the same of a walk, in radians; all outputs of a run, under their own names.
     - `.csv`: all outputs of a run, every kept stride of a walk over the gait cycle, or the members of a scan without
       time histories (see `members_csv`), with units in the header.
@@ -278,7 +279,7 @@ def _recording(result: Any) -> Recording:
         return result
     drive = motion_drive(result)
     found = synthetic_recording(drive, STRIDES_OF_A_DRIVE * float(drive.period), 100.0)
-    return dataclasses.replace(found, notes=(SAGITTAL,))
+    return dataclasses.replace(found, notes=(SAGITTAL,) if drive.side else (SAGITTAL, AS_THE_RIGHT))
 
 
 def _run_recording(run: xr.Dataset) -> Recording:

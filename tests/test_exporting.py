@@ -13,15 +13,19 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait import Bungee, Prosthesis, export, simulate
+from jaxgait import Bungee, Prosthesis, ensemble, export, simulate
 from jaxgait.contents import contents
+from jaxgait.ensembles.walks import single_strides
 from jaxgait.exporting import run_columns
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.leg import Options
-from jaxgait.motion.capture.walk import measure, measure_both
+from jaxgait.motion.capture.walk import measure, measure_both, walk_stride
 from jaxgait.motion.drive import reference_gait, synthetic_recording
+from jaxgait.motion.naming import motion_drive, motion_strides, named_stride
 from jaxgait.motion.readers import read_recording
+from jaxgait.motion.record import walk_record, write_record
 from jaxgait.motion.recording import GroundReaction
+from jaxgait.motion.stride import embedded_stride
 from jaxgait.plot.histories import picture
 from tests.motion import walker
 
@@ -88,6 +92,58 @@ def test_a_written_drive_is_measured_as_it_was(tmp_path):
         assert len(walk.kept) > 1
         assert walk.period == pytest.approx(float(gait.period), abs=1e-3)
         assert walk.speed == pytest.approx(float(gait.speed), abs=1e-3)
+
+
+def _left_walk():
+    trial = synthetic_recording(reference_gait())
+    angles = {f"{k[:-2]}_l" if k.endswith("_r") else k: x for k, x in trial.angles.items()}
+    return measure([dataclasses.replace(trial, angles=angles)], "left")
+
+
+def _saved(walk, path):
+    write_record(walk_record(walk), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda walk, path: walk,
+        lambda walk, path: walk_stride(walk),
+        lambda walk, path: motion_drive(walk),
+        lambda walk, path: motion_drive(_saved(walk, path)),
+        lambda walk, path: named_stride(str(_saved(walk, path))),
+        lambda walk, path: motion_strides(_saved(walk, path))[0],
+        lambda walk, path: simulate(Prosthesis().driven(motion_drive(walk)), strides=4),
+        lambda walk, path: ensemble(*single_strides(Prosthesis(), _saved(walk, path)), strides=4, trajectories=True)[
+            {"stride": 0}
+        ],
+    ],
+    ids=["walk", "stride", "drive", "saved", "saved stride", "one of its strides", "run", "member"],
+)
+def test_a_left_leg_is_written_as_the_left_one(made, tmp_path):
+    """It was hip_flexion_r, and nothing said so, from the drive on; signs are the same for both legs."""
+    walk = _left_walk()
+    result = made(walk, tmp_path / "walk.json")
+    export(result, tmp_path / "left.mot")
+    found = read_recording(tmp_path / "left.mot")
+    assert [*found.angles][3:] == ["hip_flexion_l", "knee_angle_l", "ankle_angle_l"]
+    if not isinstance(result, xr.Dataset):  # of the prosthesis
+        again = measure([found], "left")
+        for name in ("thigh_rad", "knee_rad", "ankle_rad"):
+            np.testing.assert_allclose(again.mean[name], walk.mean[name], atol=np.radians(1.0))
+
+
+def test_a_leg_that_is_not_known_to_be_left_or_right_is_written_as_the_right_one_and_the_file_says_so(tmp_path):
+    stride = dataclasses.replace(embedded_stride("rajagopal_1.26ms"), side="")
+    for of, said in ((stride, True), ("rajagopal_1.26ms", False)):
+        export(of, tmp_path / "gait.mot")
+        text = (tmp_path / "gait.mot").read_text()
+        assert ("It is not known which leg this is: it is written as the right one." in text) == said
+        assert "knee_angle_r" in text
+    drive = dataclasses.replace(reference_gait(), side="")
+    export(simulate(Prosthesis().driven(drive), strides=1), tmp_path / "run.mot")
+    assert "It is not known which leg this is" in (tmp_path / "run.mot").read_text()
 
 
 def test_both_legs_of_a_walk_are_read_back(tmp_path):

@@ -24,7 +24,7 @@ from jaxgait import checks
 from jaxgait.mechanics import Scalar
 from jaxgait.mechanics.planar import Vec
 from jaxgait.motion import MotionWarning
-from jaxgait.motion.embedded import REFERENCE_GAITS, gait_record
+from jaxgait.motion.embedded import EMBEDDED_SIDE, REFERENCE_GAITS, gait_record
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.stride import Person, Stride, read_stride, record_person
 from jaxgait.motion.verdict import Verdict, judge
@@ -140,6 +140,8 @@ class GaitDrive(eqx.Module):
     person: Person | None = None
     """The person to whom a leg is fitted; None to leave the leg as it is, as `reference_gait` does by default."""
     name: str = eqx.field(static=True, default="unnamed")
+    side: str = eqx.field(static=True, default="")
+    """The leg that was measured, right or left; empty if it is not known. The equations do not depend on it."""
 
     @eqx.filter_jit  # called nine times while a run is traced
     def evaluate(self, t: Scalar) -> HipMotion:
@@ -195,7 +197,7 @@ def reference_gait(name: str = REFERENCE_GAITS[0], *, with_person: bool = False)
     record = gait_record(name)
     person = record_person(record) if with_person else None
     series = {k: FourierSeries(s["a0"], np.array(s["a"]), np.array(s["b"])) for k, s in record["signals"].items()}
-    return _assemble(series, record["period_T_s"], record["speed_m_s"], name, person)
+    return _assemble(series, record["period_T_s"], record["speed_m_s"], name, person, EMBEDDED_SIDE)
 
 
 @float64_default
@@ -280,11 +282,17 @@ def verdict_drive(verdict: Verdict) -> GaitDrive:
         True 6
     """
     series = {k: FourierSeries(*report.series) for k, report in verdict.signals.items()}
-    return _assemble(series, verdict.cycle.period, verdict.stride.speed, verdict.stride.name, verdict.stride.person)
+    stride = verdict.stride
+    return _assemble(series, verdict.cycle.period, stride.speed, stride.name, stride.person, stride.side)
 
 
 def _assemble(
-    series: Mapping[str, FourierSeries], period: float, speed: float, name: str, person: Person | None = None
+    series: Mapping[str, FourierSeries],
+    period: float,
+    speed: float,
+    name: str,
+    person: Person | None = None,
+    side: str = "",
 ) -> GaitDrive:
     return GaitDrive(
         period=period,
@@ -297,14 +305,15 @@ def _assemble(
         load=(series["ground_x_N"], series["ground_y_N"]) if "ground_x_N" in series else None,
         person=person,
         name=name,
+        side=side,
     )
 
 
 @float64_default
 def synthetic_recording(drive: GaitDrive, duration: float = 4.0, rate: float = 100.0) -> Recording:
-    """A recording of a known walk: the angles of a right leg that follows a drive, and its pelvis.
+    """A recording of a known walk: the angles of a leg that follows a drive, and its pelvis.
 
-    The duration is in s, the rate in Hz.
+    The leg is that of the drive, and the right one if that is not known. The duration is in s, the rate in Hz.
 
     Raises:
         ValueError: for a duration or rate that is not positive.
@@ -320,5 +329,6 @@ def synthetic_recording(drive: GaitDrive, duration: float = 4.0, rate: float = 1
 
     time = np.arange(0.0, checks.positive("duration", duration, "s"), 1.0 / checks.positive("rate", rate, "Hz"))
     hip = jax.tree.map(np.asarray, jax.vmap(drive.evaluate)(time))
-    angles = leg_angles(hip.hip_x.value, hip.hip_y.value, hip.thigh.value, hip.knee.value, hip.ankle.value)
+    joints = hip.hip_x.value, hip.hip_y.value, hip.thigh.value, hip.knee.value, hip.ankle.value
+    angles = leg_angles(*joints, side=drive.side or "right")
     return Recording(drive.name, f"{drive.name}.mot", rate, time, angles=angles)

@@ -21,6 +21,7 @@ import numpy as np
 from jaxgait import files
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS, TABLE, Dynamics
+from jaxgait.motion.capture.maps import SIDES
 from jaxgait.motion.capture.strides import StrideCurve, closed, jumps, unrepeated
 from jaxgait.motion.capture.walk import LOADS, Walk, walk_stride
 from jaxgait.motion.capture.weight import HEAVIEST, LIGHTEST
@@ -102,6 +103,7 @@ def stride_record(verdict: Verdict) -> dict[str, Any]:
         "schema": SCHEMA,
         "name": stride.name,
         "source": {
+            **({"leg": stride.side} if stride.side else {}),
             **mass,
             "files": [stride.file or stride.name],
             "written_by": _writer(),
@@ -299,6 +301,8 @@ def _source(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _check_source(record: Mapping[str, Any], file: str | None) -> None:
+    if _source(record).get("leg") not in (None, *SIDES):
+        raise MotionFormatError("expected right or left", "leave it out if it is not known", file, None, "source.leg")
     gait = _source(record).get("assumed_path")
     if not (gait is None or isinstance(gait, str)):
         advice = "leave it out if the path of the hip was recorded"
@@ -435,4 +439,5 @@ def _sampled(
         harmonics=harmonics,
         assumed_path=source.get("assumed_path") or "",
         warnings=tuple(map(str, warnings)) if isinstance(warnings, list) else (),
+        side=source.get("leg") or "",
     )

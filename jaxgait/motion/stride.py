@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 
 from jaxgait.checks import as_array, count_of, real, shown, warn_user
 from jaxgait.motion import MotionFormatError, MotionWarning
-from jaxgait.motion.embedded import gait_record
+from jaxgait.motion.embedded import EMBEDDED_SIDE, gait_record
 from jaxgait.motion.gaps import without_gaps
 from jaxgait.motion.norms import odd_mass
 from jaxgait.motion.table import Header, Table, named_columns, read_chosen_columns
@@ -125,6 +125,8 @@ class Stride:
     """The gait whose path of the hip this is, because none was recorded."""
     warnings: tuple[str, ...] = ()
     """Of the measurement, as a walk has them."""
+    side: str = ""
+    """The leg, right or left; empty if it is not known."""
 
     def __post_init__(self) -> None:
         """Makes arrays of lists, and gaps of what masks (`numpy.ma`) hide."""
@@ -365,7 +367,7 @@ def embedded_stride(name: str) -> Stride:
     record = gait_record(name)
     signals = {k: np.array(v) for k, v in record["mean_stride"].items() if k in UNITS}
     time = np.linspace(0.0, record["period_T_s"], signals["knee_rad"].size)
-    return Stride(name, time, signals, record["speed_m_s"])
+    return Stride(name, time, signals, record["speed_m_s"], side=EMBEDDED_SIDE)
 
 
 def close(stride: Stride, harmonics: int = 8) -> Cycle:

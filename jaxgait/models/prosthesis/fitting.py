@@ -105,7 +105,7 @@ def aligned(leg: Prosthesis) -> Prosthesis:
     reference = straight_ankle_height(Prosthesis()) - straight_ankle_height(leg)  # all are counted from the default leg
     tried = [_raised(leg, reference + k * HEIGHT_STEP) for k in range(-most, most + 1)]
     heights = np.array([float(one.height_offset) for one in tried])
-    anonymous = dataclasses.replace(leg.drive, name="", person=None)  # one program for all people
+    anonymous = dataclasses.replace(leg.drive, name="", side="", person=None)  # one program for all people
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IncompleteRun)  # those that fold are part of the search
         request = {"strides": ALIGNED_STRIDES, "observe": [correlation, ground_force], "progress": False}

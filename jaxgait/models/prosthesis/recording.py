@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from jaxgait.motion.capture.coordinates import SAGITTAL, leg_angles
+from jaxgait.ensembles.results import recorded_class, remade
+from jaxgait.motion.capture.coordinates import AS_THE_RIGHT, SAGITTAL, leg_angles
 from jaxgait.motion.recording import GroundReaction, Recording
-
-AS_THE_RIGHT = "The leg is written as the right one, also if the motion of a left one drives it."
 
 
 def recording(run: xr.Dataset) -> Recording:
-    """The leg as the right one of a level pelvis, and the force under its foot with the centre of pressure.
+    """The leg of a level pelvis, and the force under its foot with the centre of pressure.
 
-    All z are 0, also that of the force, which in space is about 0.1 m to the right of the middle of the pelvis.
+    The leg is the one whose motion drives it, and the right one if that is not known. All z are 0, also that of the
+    force, which in space is about 0.1 m beside the middle of the pelvis.
 
     Examples:
         >>> from jaxgait import Prosthesis, simulate
@@ -25,7 +25,7 @@ def recording(run: xr.Dataset) -> Recording:
     """
     at = lambda point, axis: run.points.sel(point=point, axis=axis).values
     values = (run[name].values for name in ("thigh_angle", "knee_angle", "ankle_angle"))
-    time, feet = run.time.values, ("heel", "toe")
+    time, feet, side = run.time.values, ("heel", "toe"), _side(run)
     upward = {foot: run[f"{foot}_force"].values for foot in feet}
     total, zero = sum(upward.values()), np.zeros(time.size)
     force = np.column_stack([sum(run[f"{foot}_friction"].values for foot in feet), total, zero])
@@ -37,7 +37,16 @@ def recording(run: xr.Dataset) -> Recording:
         file="a run",
         rate=(time.size - 1) / float(time[-1] - time[0]),
         time=time,
-        angles=leg_angles(at("H", "x"), at("H", "y"), *values),
+        angles=leg_angles(at("H", "x"), at("H", "y"), *values, side=side or "right"),
         forces=(GroundReaction("ground_force", time, force, point),),
-        notes=(SAGITTAL, AS_THE_RIGHT),
+        notes=(SAGITTAL,) if side else (SAGITTAL, AS_THE_RIGHT),
     )
+
+
+def _side(run: xr.Dataset) -> str:
+    """The leg whose motion drives a run, right or left; empty if it is not known."""
+    kind = recorded_class(run)
+    try:
+        return "" if kind is None else remade(kind, run).drive.side
+    except ValueError:  # of a result that does not record its motion
+        return ""

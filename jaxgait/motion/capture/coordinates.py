@@ -43,6 +43,8 @@ MOST_AT_ANKLE = np.radians(60.0)
 KNEES = ("knee_angle_r", "knee_angle_l")
 SAGITTAL = "The motion is planar (all z are 0): joint moments outside the sagittal plane mean nothing."
 """For files of angles that `leg_angles` made."""
+AS_THE_RIGHT = "It is not known which leg this is: it is written as the right one."
+"""For files of a leg whose side was not recorded."""
 NAMES = ("pelvis_tilt", "pelvis_tx", "pelvis_ty", "hip_flexion_{s}", "knee_angle_{s}", "ankle_angle_{s}")
 COLUMNS = frozenset(name.format(s=side) for name in NAMES for side in "rl") | {"pelvis_rotation"}
 """Names of all columns that legs are made of."""

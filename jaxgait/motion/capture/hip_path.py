@@ -17,7 +17,7 @@ from jaxgait.motion.stride import embedded_stride
 
 
 def with_hip_path(recording: Recording, sides: Sequence[str], options: Options, speed: float | None) -> Recording:
-    """The recording with `pelvis_tx` and `pelvis_ty`, if it has the joint angles of a leg but these, and no such markers.
+    """The recording with `pelvis_tx` and `pelvis_ty`, if it has the other angles of a leg, and no such markers.
 
     The hip progresses at the walking speed, in m/s, and moves in every stride as in the embedded gait of the nearest
     speed; a pelvis that was not recorded is level. A warning says so. Heel strikes are those that are marked, otherwise

@@ -227,6 +227,7 @@ def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
         measured=True,
         assumed_path="" if walk.assumed_path is None else walk.assumed_path.gait,
         warnings=walk.warnings,
+        side=walk.side,
     )
 
 

@@ -34,8 +34,8 @@ _MARKER = re.compile(
 )
 _KINEMATIC = re.compile(rf"^(?P<name>.+)[._\s](?P<kind>v|p)(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE)
 """Velocities and positions of markers in the words that OpenSim has for forces and their points: RHEE_vx, RHEE_px."""
-_MOMENT = re.compile(r"torque|(mom(ent)?|power)s?([._\s]*[xyz])?$", re.IGNORECASE)
-"""Free moments of plates, joint moments and powers: neither angles nor lengths."""
+_MOMENT = re.compile(r"torque|mom(ent)?$|(mom(ent)?|power)s?[._\s]?[xyz]$", re.IGNORECASE)
+"""Free moments of plates, joint moments, and powers in three columns: neither angles nor lengths."""
 _NO_MARKER = re.compile(r"torque|mom(ent)?$|force", re.IGNORECASE)
 _COORDINATE = re.compile(r"_[tvrp]$", re.IGNORECASE)
 """Ends of names whose axis nothing separates from them: pelvis_tx is a translation, ASI_R.X is the right ASIS."""

@@ -1,7 +1,7 @@
 """Results of a body model among the trajectories: its angles, which are read, and its moments and powers.
 
-Vicon's Plug-in Gait writes them like markers, as X, Y and Z of `RKneeAngles`. X is flexion of hip and knee, dorsiflexion
-of the ankle and forward tilt of the pelvis, positive and in degrees (Plug-in Gait Reference Guide, Vicon, help.vicon.com).
+Vicon's Plug-in Gait writes them like markers, as X, Y and Z of `RKneeAngles`. X is flexion of hip and knee,
+dorsiflexion of the ankle and forward tilt of the pelvis, positive and in degrees (Plug-in Gait Reference Guide, Vicon).
 """
 
 from __future__ import annotations
