@@ -79,6 +79,12 @@ REACH = Norm((1.4, 3.2), (0.7, 6.0))
 """Stride length over the arc of the thigh's swing at hip height; 1.95 to 2.25 in the embedded gaits."""
 
 
+MOST_WALK_RATIO = 7.3
+"""Highest `walk_ratio`: the embedded gaits have 5.0 to 5.7, and with inches that are read as cm 1.6 times as much."""
+INCHES_OF_CM = 2.54
+"""Size of lengths in inches that were read as cm over what was read."""
+GRAVITY = 9.81
+"""In m/s^2."""
 LEG_OF_HEIGHT = 0.245 + 0.246
 """Thigh and shank as a share of the body height (Winter, Biomechanics and Motor Control, 2009, figure 4.1)."""
 MASS_INDEX = (12.0, 50.0)
@@ -179,6 +185,20 @@ def guess_speed(speed: float) -> str:
         if inside(speed / factor, SPEED.usual):
             return f"{unit}? divide by {factor:g}"
     return "write it in m/s"
+
+
+def walk_ratio(height: float, length: float, period: float) -> float:
+    """Stride length over hip height, times stride time over the root of hip height over gravity; of m and s.
+
+    Step length over cadence hardly depends on the speed of a person (Sekiya et al. 1996, J Hum Mov Stud
+    30:241-257), and legs of other lengths swing like pendulums; wrong units of length show in it.
+
+    Examples:
+        >>> from jaxgait.motion.norms import walk_ratio
+        >>> print(round(walk_ratio(0.92, 1.42, 1.13), 1), round(walk_ratio(0.92 / 2.54, 1.42 / 2.54, 1.13), 1))
+        5.7 9.1
+    """
+    return length / height * period / math.sqrt(height / GRAVITY)
 
 
 def odd_mass(mass: float, thigh: float, shank: float) -> str:

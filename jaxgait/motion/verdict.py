@@ -167,7 +167,8 @@ def _findings(v: Verdict) -> list[Finding]:
     wrong = {f.signal for f in found if f.impossible}
     found += _outliers(v, wrong | {k for k in v.signals if _open(v, k) > JUMP[0]})  # a jump rings on both of its sides
     if not any(f.impossible for f in found):
-        found += [*_shape(v), *_reach(v)]
+        reach = [*_reach(v)]
+        found += [*_shape(v), *(reach or _scale(v))]
     if v.stride.measured:
         found = [f if f.advice == PATHOLOGICAL else f._replace(advice=_measured_advice(f)) for f in found]
     return sorted(found, key=lambda f: not f.impossible)
@@ -361,6 +362,19 @@ def _reach(v: Verdict) -> Iterator[Finding]:
             f"{math.degrees(swing):.3g} deg at a hip height of {height:.3g} m makes about {2 * height * swing:.3g} m"
         )
         yield Finding(what, "check speed_m_s and time_s", impossible)
+
+
+def _scale(v: Verdict) -> Iterator[Finding]:
+    """Legs that are too short for a long and slow stride: lengths are in a larger unit than was taken."""
+    height, usual = float(np.mean(v.cycle.signals["hip_y_m"])), SIGNAL_NORMS["hip_y_m"]["mean"].usual
+    ratio = norms.walk_ratio(height, v.stride_length, v.cycle.period)
+    if ratio > norms.MOST_WALK_RATIO and height < usual[0]:
+        whole = norms.INCHES_OF_CM * height
+        inches = f"; in inches that were read as cm, it is at {whole:.2f} m" if inside(whole, usual) else ""
+        what = (
+            f"with the hip at {height:.3g} m nobody walks strides of {v.stride_length:.2f} m in {v.cycle.period:.2f} s"
+        )
+        yield Finding(what + inches, "state the unit of lengths", True)
 
 
 def describe(verdict: Verdict) -> str:

@@ -199,3 +199,13 @@ def test_a_unit_that_makes_a_small_or_large_body_is_warned_of(unit, word):
     assert metre == taken and not notes and len(warnings) == 1
     assert f", a body of {body} m; in {word} it is of 0.89 m: state the unit" in warnings[0]
     assert not length_unit(W.markers, None, "walk.csv")[2]
+
+
+def test_markers_on_the_floor_of_the_laboratory_are_no_part_of_the_body():
+    """With a marker 4 m away, inches were cm, and only a note said so; of feet, no unit was suggested."""
+    far = np.tile([4.0, 0.0, 1.0], (W.time.size, 1))
+    inches = {name: x / 0.0254 for name, x in (W.markers | {"corner": far}).items()}
+    (warning,) = length_unit(inches, None, "walk.csv")[2]
+    assert "it is cm, a body of 0.37 m; in inches it is of 0.93 m: state the unit" in warning
+    with pytest.raises(MotionFormatError, match="not the size of a body in m, cm or mm; in feet it is: state the unit"):
+        length_unit({name: x / 0.3048 for name, x in W.markers.items()}, None, "walk.csv")

@@ -9,7 +9,7 @@ from jaxgait.motion.capture import leg_warnings
 from jaxgait.motion.capture.finding import leg_of
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.maps import find
-from jaxgait.motion.capture.repeats import repeated_positions, without_repeats
+from jaxgait.motion.capture.repeats import frame_warnings, repeated_positions, without_repeats
 from jaxgait.motion.capture.smoothing import fill, lowpass
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.readers import read_recording
@@ -246,6 +246,66 @@ def test_a_gap_soon_after_the_first_frame_does_not_swing_out(before, rate):
     gap = slice(before, before + int(0.1 * rate))
     holed[gap] = np.nan
     assert np.abs(fill(holed, rate).values[gap] - track[start:][gap]).max() < 0.03
+
+
+def on_a_path(w: walker.Walker, turn: float) -> Recording:
+    """A walk on a treadmill as one that turns evenly by an angle in rad while it lasts."""
+    heading = np.linspace(0.0, turn, w.time.size)
+    way = np.cumsum(np.stack([np.cos(heading), 0 * heading, -np.sin(heading)], axis=1), axis=0) * w.speed / w.rate
+    c, s = np.cos(heading), np.sin(heading)
+    around = lambda x: np.stack([c * x[:, 0] + s * x[:, 2], x[:, 1], c * x[:, 2] - s * x[:, 0]], axis=1)
+    return Recording("walk", "walk.trc", w.rate, w.time, {k: way + around(x) for k, x in w.markers.items()})
+
+
+def test_a_walk_on_a_curve_is_warned_of():
+    """A knee of 64 deg was 59 deg, because the pelvis was up to 45 deg off the plane."""
+    w = walker.walker(duration=12.0, treadmill=True)
+    said = lambda turn: [x for x in measure([on_a_path(w, turn)]).warnings if "faces off the direction of travel" in x]
+    (line,) = said(np.pi / 2)
+    assert line.startswith("the pelvis faces off the direction of travel in 6 strides (-40 deg at 1.1")
+    assert not said(0.0) and not said(np.radians(25.0))
+
+
+@pytest.mark.parametrize(("wide", "said"), [(0.0, True), (1.0, False), (1.7, True)])
+def test_a_pelvis_of_an_unusual_width_is_warned_of(wide, said):
+    """Without z, as in films, the hip joint centre was 90 mm too high."""
+    flat = {k: x * [1.0, 1.0, wide] for k, x in W.markers.items()}
+    leg = leg_of(Recording("walk", "walk.trc", W.rate, W.time, flat), "right")
+    found = [x for x in leg_warnings.marker_warnings(leg, Options(), W.period) if "both ASIS are" in x]
+    assert [x.split(" mm apart")[0] for x in found] == ([f"both ASIS are {250 * wide:.0f}"] if said else [])
+
+
+def test_strides_of_a_runner_are_no_walk():
+    """Nothing but the times and the speed was unusual, as of a fast walk."""
+    walk = measure([recording(plates=False)])
+    short = [dataclasses.replace(s, toe_off=0.36) for s in walk.kept]
+    (line,) = (x for x in leg_warnings.stride_warnings(short) if "stance" in x)
+    assert line.startswith("stance lasts 36% of the stride, less than in any walk: running, or wrong events?")
+    assert not [x for x in leg_warnings.stride_warnings(walk.kept) if "stance" in x]
+
+
+@pytest.mark.parametrize("times", [1, 2, 4])
+def test_frames_that_are_written_twice_are_warned_of(times):
+    of = lambda x: x[np.arange(x.shape[0]) // times * times]
+    angles = {"hip_flexion_r": W.thigh, "knee_angle_r": W.knee}
+    for trial in (swapped(W), Recording("walk", "walk.mot", W.rate, W.time, angles=angles)):
+        held = dataclasses.replace(
+            trial,
+            markers={k: of(x) for k, x in trial.markers.items()},
+            angles={k: of(x) for k, x in trial.angles.items()},
+        )
+        count = W.time.size - W.time.size // times
+        found = [x.split(" repeat the one")[0] for x in frame_warnings(held)]
+        assert found == ([f"{count} of 400 frames"] if times > 1 else [])
+    still = {k: x.round(2) for k, x in W.markers.items()}
+    assert not frame_warnings(Recording("walk", "walk.trc", W.rate, W.time, still))
+
+
+@needs_raw
+@pytest.mark.parametrize("name", MEASURED[:3])
+def test_nothing_of_this_is_said_of_measured_walks(name):
+    words = ("faces off", "both ASIS", "stance lasts", "repeat the one", "lags", "nobody walks")
+    assert not [x for x in measure([read_recording(RAW / name)]).warnings if any(word in x for word in words)]
 
 
 def test_legs_that_lean_are_warned_of():

@@ -207,6 +207,16 @@ def test_a_usable_stride_of_lists_has_no_error(monkeypatch):
         judge(dataclasses.replace(gait, time=masked))
 
 
+def test_inches_that_were_read_as_cm_make_a_walk_that_nobody_has():
+    """Only that the hip was unusually low was said. A child of that size takes shorter times."""
+    inch = 0.01 / 0.0254
+    shrunk = {"hip_x_m": lambda x: inch * x, "hip_y_m": lambda x: inch * x}
+    (wrong,) = messages(judge(stride(speed=inch * SPEED, **shrunk)), impossible=True)
+    assert "with the hip at 0.362 m nobody walks strides of 0.56 m in 1.13 s; in inches that were read as cm" in wrong
+    child = judge(stride(speed=0.5**0.5 * SPEED, period=0.5**0.5 * PERIOD, **{k: lambda x: 0.5 * x for k in shrunk}))
+    assert child.usable and not judge(stride()).findings
+
+
 def test_usual_is_possible():
     every = [*norms.SIGNAL_NORMS.values(), {"": norms.PERIOD}, {"": norms.SPEED}, {"": norms.REACH}]
     for norm in (n for figures in every for n in figures.values()):

@@ -11,6 +11,7 @@ from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.coordinates import angle_names, from_angles, has_angles, has_joints
 from jaxgait.motion.capture.leg import Leg, Options
 from jaxgait.motion.capture.markers import from_markers
+from jaxgait.motion.capture.repeats import frame_warnings
 from jaxgait.motion.recording import Recording, upward
 
 MOST_NAMED = 40
@@ -36,9 +37,10 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
     marker_set = maps.find(recording.markers, side, options.static is not None, options.own_map)
     lacking = marker_set.lacks(options.static is not None)
     if not lacking:
-        return _upright(from_markers(recording, side, marker_set, options, slope))
+        return _upright(from_markers(recording, side, marker_set, options, slope), frame_warnings(recording))
     if has_angles(recording, side):
-        return _upright(from_angles(recording, side, options.cutoff, options.max_gap))
+        found = from_angles(recording, side, options.cutoff, options.max_gap)
+        return _upright(found, frame_warnings(dataclasses.replace(recording, markers={})))
     other = maps.OTHER_SIDE[side]
     if recording.angles and not recording.markers:
         joints = [name for name in angle_names(side)[3:] if name not in recording.angles]
@@ -84,10 +86,10 @@ def _advice_to_take(side: str, recording: Recording) -> str:
     return f"the {side} leg is there (side={side!r}): {call}, then `--motion walk.json`"
 
 
-def _upright(leg: Leg) -> Leg:
-    """The leg with the forces of all plates upward, and notes on those that were not."""
+def _upright(leg: Leg, warnings: Sequence[str]) -> Leg:
+    """The leg with more warnings, and the forces of all plates upward, with notes on those that were not."""
     recording, notes = upward(leg.recording, leg.axes.rotation[1])
-    return dataclasses.replace(leg, recording=recording, notes=leg.notes + notes)
+    return dataclasses.replace(leg, recording=recording, notes=leg.notes + notes, warnings=(*leg.warnings, *warnings))
 
 
 def _named_alike(static: Recording, recording: Recording) -> Recording:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from jaxgait.checks import count_of, first_few
 from jaxgait.motion.capture.axes import Track
 from jaxgait.motion.capture.dynamics import Dynamics
 from jaxgait.motion.capture.leg import Leg, Options
@@ -30,12 +32,53 @@ MAX_OBLIQUITY = 0.02
 """Mean difference in m of the heights of both ASIS; measured walks have up to 0.013."""
 
 
+PARTS = np.linspace(0.0, 1.0, 101)
+"""Times at which a stride is looked at, as shares of it."""
+MAX_TURN = np.radians(15.0)
+"""Mean angle in rad of the pelvis to the direction of travel in a stride; three measured walks have up to 2 deg."""
+PELVIS_WIDTH = (0.12, 0.38)
+"""Usual distance in m of both ASIS, of children and adults."""
+SHORTEST_STANCE = 0.5
+"""Share of the stride below which a foot is on the ground in running, and not in walking, which has double support."""
+
+
 def marker_warnings(leg: Leg, options: Options, stride_time: float) -> list[str]:
     """Warnings about the markers of a leg that makes strides of a mean time in s."""
     if leg.joints is None:
         return []
     marker_set = find(leg.recording.markers, leg.side, options.static is not None, options.own_map)
-    return [*_late(leg, stride_time), *_askew(leg, marker_set), *_crossed(leg, marker_set)]
+    return [*_late(leg, stride_time), *_askew(leg, marker_set), *_crossed(leg, marker_set), *_narrow(leg, marker_set)]
+
+
+def turn_warnings(leg: Leg, options: Options, kept: Sequence[StrideCurve]) -> list[str]:
+    """A warning of strides of a leg's trial in which the pelvis does not face along the path; empty if it does."""
+    marker_set = find(leg.recording.markers, leg.side, options.static is not None, options.own_map)
+    if leg.joints is None or len(marker_set.asis) < 2 or _narrow(leg, marker_set):
+        return []
+    right, left = (leg.axes.turned(leg.recording.markers[marker_set.asis[side]]) for side in ("right", "left"))
+    across = right - left
+    turned = {s.start: _yaw(sampled_at(leg.recording.time, across, s.start + s.period * PARTS)) for s in kept}
+    listed = [f"{math.degrees(x):.0f} deg at {start:.2f} s" for start, x in turned.items() if abs(x) > MAX_TURN]
+    what = f"the pelvis faces off the direction of travel in {count_of(len(listed), 'stride', 'strides')}"
+    advice = "angles are of the plane of travel, and too small there: did the person turn or walk a curve?"
+    return [f"{what} ({first_few(listed, 4)}): {advice}"] if listed else []
+
+
+def _yaw(across: Track) -> float:
+    """The mean angle in rad about the vertical by which a line from left to right is turned, in the walker's axes."""
+    seen = across[np.isfinite(across).all(axis=1)]
+    return math.atan2(float(np.sum(seen[:, 0])), float(np.sum(seen[:, 2]))) if len(seen) else 0.0
+
+
+def _narrow(leg: Leg, marker_set: MarkerSet) -> list[str]:
+    if not marker_set.pelvis or "hip_centre" in marker_set.roles:
+        return []
+    right, left = (leg.recording.markers[marker_set.asis[side]] for side in ("right", "left"))
+    apart = np.linalg.norm(right - left, axis=1)
+    width = float(np.median(apart[np.isfinite(apart)])) if np.isfinite(apart).any() else PELVIS_WIDTH[0]
+    what = f"both ASIS are {1e3 * width:.0f} mm apart, where {1e3 * PELVIS_WIDTH[0]:.0f} to {1e3 * PELVIS_WIDTH[1]:.0f}"
+    advice = "the hip joint centre follows from it: misplaced markers, or no z?"
+    return [] if inside(width, PELVIS_WIDTH) else [f"{what} mm is usual: {advice}"]
 
 
 def _late(leg: Leg, stride_time: float) -> list[str]:
@@ -139,4 +182,8 @@ def stride_warnings(kept: Sequence[StrideCurve]) -> list[str]:
         found.append("only one stride: no standard deviation, and it may not be typical")
     if differs := unlike(list(kept)):
         found.append(f"the only two strides differ, and which one is wrong is not known: in one, {differs}")
+    offs = [s.toe_off for s in kept if s.toe_off is not None]
+    if offs and float(np.mean(offs)) < SHORTEST_STANCE:
+        what = f"stance lasts {float(np.mean(offs)):.0%} of the stride, less than in any walk"
+        found.append(f"{what}: running, or wrong events? Models and norms are of walking")
     return [*found, *unrepeated((s.trial, s.start, jumps(s)) for s in kept)]

@@ -17,6 +17,8 @@ FINE = 5e-5
 """Last digit of a file in m, below which only a marker at rest repeats its position."""
 MAX_MARKER_SPEED = 20.0
 """Speed in m/s that no marker reaches, not even on a sprinter's foot."""
+MANY = 0.05
+"""Share of the frames above which stretches that repeat whole frames are no chance."""
 LEFT_BEHIND = 0.02
 """Distance in m that a neighbouring marker moves while this one is at rest, beyond what rotation explains."""
 
@@ -93,6 +95,28 @@ def without_repeats(recording: Recording, names: Collection[str]) -> tuple[Recor
     what = f"markers repeat a position while they move: {first_few(found, 4)}"
     advice = "treated as gaps; the last position of a lost marker, or a code for missing values?"
     return dataclasses.replace(recording, markers=markers), [f"{what}: {advice}"]
+
+
+def frame_warnings(recording: Recording) -> list[str]:
+    """A warning of frames that only repeat the one before, in all markers, or in all angles; empty without many.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.repeats import frame_warnings
+        >>> from jaxgait.motion.recording import Recording
+        >>> time = np.linspace(0.0, 1.0, 101)
+        >>> trial = Recording("walk", "walk.mot", 100.0, time, angles={"knee_angle_r": np.sin(time).repeat(2)[:101]})
+        >>> print(frame_warnings(trial)[0][:63])
+        50 of 101 frames repeat the one before: rows written twice, or
+    """
+    tracks = [x for x in recording.markers.values()] or [x[:, None] for x in recording.angles.values()]
+    values = np.concatenate(tracks, axis=1) if tracks else np.zeros((0, 1))
+    same = np.asarray(np.all((values[1:] == values[:-1]) | np.isnan(values[1:] + values[:-1]), axis=1))
+    same &= np.isfinite(values[1:]).any(axis=1)
+    if len(runs(same)) <= MANY * same.size:
+        return []
+    what = f"{int(same.sum())} of {recording.frames} frames repeat the one before"
+    return [f"{what}: rows written twice, or a lower rate than is stated? Speed and times follow the stated one"]
 
 
 def _neighbour(markers: Mapping[str, np.ndarray], name: str, names: Collection[str]) -> np.ndarray | None:

@@ -314,6 +314,7 @@ def _walk(
             *plates.merged_lines(
                 (t.leg, leg_warnings.marker_warnings(t.leg, options, walk.stride_time)) for t in trials
             ),
+            *plates.merged_lines((t.leg, leg_warnings.turn_warnings(t.leg, options, _kept(walk, t))) for t in trials),
             *plates.merged_lines((t.leg, footing.footing_warnings(t.leg)) for t in trials),
             *plates.merged_lines((t.leg, plates.plate_warnings(t.leg, t.own.load)) for t in trials),
             *plates.merged_lines((t.leg, source_warnings(t.feet)) for t in trials),
@@ -326,6 +327,11 @@ def _walk(
             *judge(dataclasses.replace(walk_stride(walk), file=None)).lines(),
         ),
     )
+
+
+def _kept(walk: Walk, trial: Trial) -> list[StrideCurve]:
+    """The kept strides of one trial."""
+    return [s for s in walk.kept if s.trial == trial.leg.recording.name]
 
 
 def _at_speed(strides: list[StrideCurve], given: float | None) -> tuple[list[StrideCurve], _Remarks]:

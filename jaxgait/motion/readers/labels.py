@@ -54,6 +54,8 @@ FORCES = {word.lower(): size for size, words in _FORCE_WORDS.items() for word in
 """Units of force in N."""
 USUAL_SIZE = (0.8, 2.4)
 """Longest side in m of the box around the markers of an adult: those of the legs, or of the whole body."""
+FEWEST = 3
+"""Number of markers that show the size of a body."""
 UNSTATED = {"unknown", "undefined", "unspecified", "unitless", "none", "not", "null", "n/a", "na", "nan"}
 """First words with which files mark a unit as not stated."""
 COPY = "{} (copy {})"
@@ -356,7 +358,8 @@ def length_unit(
     if markers and known not in LENGTHS and re.search(r"[^\W\d_]", known):  # a number is one of another column
         listed = ", ".join(words[0] for words in _LENGTH_WORDS.values())
         raise MotionFormatError(f"the unit of length {text[:20]!r} is not known", f"write one of {listed}", file)
-    size = body_size(markers)
+    named = {name: x for name, x in markers.items() if is_marker(name)}
+    size = body_size(named if len(named) >= FEWEST else markers)  # others may be on the floor of the laboratory
     if size is None:
         return LENGTHS.get(known, 1.0), [], []
     fits = [unit for unit in ("m", "cm", "mm") if 0.3 <= size * LENGTHS[unit] <= 3.0]
@@ -364,13 +367,15 @@ def length_unit(
         return LENGTHS[known], [], []
     if not fits:
         what = f"markers are {size:.4g} apart (in units of the file), which is not the size of a body in m, cm or mm"
-        raise MotionFormatError(what, "check the unit of the export", file)
+        likely = next((word for word, metres in _usual_sizes(size).items()), "")
+        advice = f"in {likely} it is: state the unit" if likely and not known else "check the unit of the export"
+        raise MotionFormatError(what, advice, file)
     if known in LENGTHS:
         what = f"the header states {known}, but no body measures {size:.4g} {known}: taken as {fits[0]}"
         return LENGTHS[fits[0]], [], [what]
     why = f"the unit {text[:20]!r} is not known" if known else "no unit of length is stated"
     own, note = size * LENGTHS[fits[0]], f"{why}; by the size of the body ({size:.4g}) it is {fits[0]}"
-    others = {words[-1]: size * metre for metre, words in _LENGTH_WORDS.items() if inside(size * metre, USUAL_SIZE)}
+    others = _usual_sizes(size)
     if others and not inside(own, USUAL_SIZE):
         other, usual = next(iter(others.items()))
         return (
@@ -379,6 +384,11 @@ def length_unit(
             [f"{note}, a body of {own:.2f} m; in {other} it is of {usual:.2f} m: state the unit"],
         )
     return LENGTHS[fits[0]], [note], []
+
+
+def _usual_sizes(size: float) -> dict[str, float]:
+    """The units in which a body of a size has a usual one, and that in m."""
+    return {words[-1]: size * metre for metre, words in _LENGTH_WORDS.items() if inside(size * metre, USUAL_SIZE)}
 
 
 def body_size(markers: Mapping[str, Float[np.ndarray, "frames 3"]]) -> float | None:
@@ -391,11 +401,11 @@ def body_size(markers: Mapping[str, Float[np.ndarray, "frames 3"]]) -> float | N
         >>> round(body_size({name: np.array([[0.0, height, 0.1]]) for name, height in heights.items()}), 6)  # m
         0.9
     """
-    if len(markers) < 3:
+    if len(markers) < FEWEST:
         return None
     stack = np.stack([x[:: max(1, x.shape[0] // 200)] for x in markers.values()], axis=1)
     stack = np.where(np.isfinite(stack) & (np.abs(stack) < 1e12), stack, np.nan)
-    whole = stack[np.isfinite(stack).all(axis=2).sum(axis=1) >= max(3, len(markers) // 2)]
+    whole = stack[np.isfinite(stack).all(axis=2).sum(axis=1) >= max(FEWEST, len(markers) // 2)]
     if not whole.shape[0]:
         return None
     box = np.nanmax(whole, axis=1) - np.nanmin(whole, axis=1)
