@@ -7,6 +7,7 @@ import xarray as xr
 
 from jaxgait.ensembles.results import recorded_class, remade
 from jaxgait.motion.capture.coordinates import AS_THE_RIGHT, SAGITTAL, leg_angles
+from jaxgait.motion.drive import GaitDrive
 from jaxgait.motion.recording import GroundReaction, Recording
 
 
@@ -47,6 +48,7 @@ def _side(run: xr.Dataset) -> str:
     """The leg whose motion drives a run, right or left; empty if it is not known."""
     kind = recorded_class(run)
     try:
-        return "" if kind is None else remade(kind, run).drive.side
+        drive = None if kind is None else getattr(remade(kind, run), "drive", None)
     except ValueError:  # of a result that does not record its motion
         return ""
+    return drive.side if isinstance(drive, GaitDrive) else ""
