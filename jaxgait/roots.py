@@ -55,7 +55,8 @@ class Root(NamedTuple):
     x: Points
     """The root, one Newton step beyond the point of `residual` and `jacobian`; NaN if not found."""
     jacobian: Matrices
-    """Exact Jacobian at that point; not differentiable itself."""
+    """Exact Jacobian at that point. Its own derivatives are NaN, as functions with events have no second ones; for
+    those of a function that has them, differentiate `jax.jacfwd` of the function at the root."""
     residual: Numbers
     """Largest absolute component of the function at the best point."""
     steps: Int[Any, "*members"]
@@ -240,7 +241,20 @@ def root(
     found = _finished(at, steps, rule)
     here = jnp.where(found.status == CONVERGED, at.x, jax.lax.stop_gradient(x0))
     x = _implicit(here, at.jacobian, args, function=function) + at.step
-    return found._replace(x=only_if(found.status == CONVERGED, x))
+    return found._replace(x=only_if(found.status == CONVERGED, x), jacobian=_without_slope(found.jacobian, x))
+
+
+@jax.custom_jvp
+def _without_slope(constant: Array, x: Points) -> Array:
+    """The constant, with derivatives of NaN by whatever the point `x` depends on: they are unknown, not zero."""
+    del x
+    return constant
+
+
+@_without_slope.defjvp
+def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    constant, x = primals
+    return _without_slope(constant, x), jnp.full_like(constant, jnp.nan) * jnp.sum(tangents[1])
 
 
 @eqx.filter_custom_jvp

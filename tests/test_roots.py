@@ -71,6 +71,14 @@ def test_a_derivative_evaluates_the_function_once_and_no_derivative_of_its_jacob
     assert program(x) == 1 and program(jax.jacfwd(x)) == 2
 
 
+@pytest.mark.parametrize("derivative", [jax.jacfwd, jax.jacrev, lambda f: jax.jit(jax.grad(lambda r: f(r).sum()))])
+def test_derivatives_of_the_jacobian_are_unknown_and_those_of_the_root_are_not(derivative):
+    assert np.isnan(derivative(lambda r: solve(r, 0.5).jacobian)(2.0)).all()
+    together = lambda r: (lambda found: found.x + jax.lax.stop_gradient(found.jacobian[0]))(solve(r, 0.5))
+    assert np.isfinite(derivative(lambda r: solve(r, 0.5).x)(2.0)).all()
+    assert np.isfinite(derivative(jax.jit(together))(2.0)).all()
+
+
 def test_a_failing_member_changes_no_other():
     """Circles and the line y = 1: the second is too small to meet it, the third starts where nothing is defined."""
 
