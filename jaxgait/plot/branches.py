@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
-from jaxtyping import ArrayLike, Float
+from jaxtyping import ArrayLike, Complex, Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -165,6 +165,8 @@ class _Heights(NamedTuple):
     origin: Float[np.ndarray, " origins"]
     """At its origin, if it has one."""
     bifurcations: Float[np.ndarray, " bifurcations"]
+    polynomials: tuple[Complex[np.ndarray, "points n"], ...] = ()
+    """Of the multiplier: the characteristic polynomials of the three, without their first coefficients (1)."""
 
 
 def _special(branch: Branch) -> list[BifurcationPoint]:
@@ -209,8 +211,17 @@ def _heights(branch: Branch, quantity: Quantity) -> _Heights:
     along = np.argsort([*range(len(branch.parameter)), *_places(branch)], kind="stable")
     more = {name: np.array([*getattr(branch, name), *new])[along] for name, new in zip(fields, added, strict=True)}
     found = np.empty(len(along))
-    found[along] = _of(branch._replace(**more, bifurcations=(), origin=None), quantity)
-    return _Heights(*np.split(found, ends))
+    whole = branch._replace(**more, bifurcations=(), origin=None)
+    found[along] = _of(whole, quantity)
+    if not _is_multiplier(quantity):
+        return _Heights(*np.split(found, ends))
+    polynomials = np.empty(np.shape(whole.multipliers), dtype=complex)
+    polynomials[along] = np.reshape([np.poly(one)[1:] for one in whole.multipliers], polynomials.shape)
+    return _Heights(*np.split(found, ends), tuple(np.split(polynomials, ends)))
+
+
+def _is_multiplier(quantity: Quantity) -> bool:
+    return isinstance(quantity, str) and quantity == MULTIPLIER
 
 
 def _places(branch: Branch) -> list[float]:
@@ -245,7 +256,7 @@ def _of(branch: Branch, quantity: Quantity) -> Float[np.ndarray, " points"]:
                 f"it is given, got the shape {found.shape}"
             )
         return found
-    if isinstance(quantity, str) and quantity == MULTIPLIER:
+    if _is_multiplier(quantity):
         return np.abs(branch.multipliers).max(axis=1)
     number = _coordinate(quantity, branch.z.shape[1])
     if number is not None:
@@ -274,6 +285,8 @@ class _Knot(NamedTuple):
     stable: bool
     unstable: bool
     """Whether it belongs to the stable and to the unstable part of the branch: a bifurcation belongs to both."""
+    polynomial: np.ndarray | None = None
+    """See `_Heights.polynomials`."""
 
 
 def _joined(branch: Branch, heights: _Heights) -> tuple[np.ndarray, ...]:
@@ -290,9 +303,22 @@ def _joined(branch: Branch, heights: _Heights) -> tuple[np.ndarray, ...]:
     found = []
     for part in np.split(np.arange(len(knots)), np.flatnonzero(~drawn) + 1):  # nothing is known in a gap
         born = branch.origin is not None and bool(part[0] == 0)
-        curves = (_smooth(along[part], x[part], even=even) for x, even in ((parameter, born), (height, False)))
-        found.append((*curves, _within(stable[part]), _within(unstable[part])))
+        across, up = _smooth(along[part], parameter[part], even=born), _smooth(along[part], height[part], even=False)
+        if heights.polynomials:
+            polynomials = np.array([knots[i].polynomial for i in part])
+            between = np.array([_smooth(along[part], x, even=False) for x in polynomials.T]).T
+            up = np.array([_largest(one) for one in between])
+            up[::BETWEEN] = height[part]
+        found.append((across, up, _within(stable[part]), _within(unstable[part])))
     return tuple(np.concatenate(column) for column in zip(*found, strict=True))
+
+
+def _largest(polynomial: Complex[np.ndarray, " n"]) -> float:
+    """The largest magnitude of the multipliers with a characteristic polynomial, which itself bends smoothly.
+
+    It has a kink where a multiplier passes zero or another one becomes the largest, and where two meet.
+    """
+    return float(np.abs(np.roots([1.0, *polynomial])).max(initial=0.0))
 
 
 def _knots(branch: Branch, heights: _Heights) -> list[_Knot]:
@@ -303,10 +329,11 @@ def _knots(branch: Branch, heights: _Heights) -> list[_Knot]:
     path = np.column_stack([branch.parameter, heights.points])
     scale = np.maximum(np.ptp(path, axis=0), 1e-300)
     way = lambda *stops: sum(np.linalg.norm((b - a) / scale) for a, b in itertools.pairwise(stops))
-    rows = zip(branch.parameter, heights.points, branch.z, branch.stable, strict=True)
-    knots = [_Knot(p, y, z, stable, not stable) for p, y, z, stable in rows]
-    both = lambda point, y: _Knot(point.parameter, y, point.z, True, True)
-    located = [both(*one) for one in zip(branch.bifurcations, heights.bifurcations, strict=True)]
+    of_points, of_origin, of_located = heights.polynomials or ([None] * n for n in map(len, heights[:3]))
+    rows = zip(branch.parameter, heights.points, branch.z, branch.stable, of_points, strict=True)
+    knots = [_Knot(p, y, z, stable, not stable, polynomial) for p, y, z, stable, polynomial in rows]
+    both = lambda point, y, polynomial: _Knot(point.parameter, y, point.z, True, True, polynomial)
+    located = [both(*one) for one in zip(branch.bifurcations, heights.bifurcations, of_located, strict=True)]
     for i in np.flatnonzero(branch.stable[1:] != branch.stable[:-1])[::-1]:
         begin, end = path[i], path[i + 1]
         detour = lambda b, begin=begin, end=end: way(begin, np.array(b[:2]), end)
@@ -320,9 +347,8 @@ def _knots(branch: Branch, heights: _Heights) -> list[_Knot]:
             same = int(i) + (share > 0.5)
             knots[same] = knots[same]._replace(stable=True, unstable=True)
     if branch.origin is not None:
-        knots.insert(
-            0, _Knot(branch.origin.parameter, heights.origin[0], branch.origin.z, knots[0].stable, knots[0].unstable)
-        )
+        first = knots[0]._replace(parameter=branch.origin.parameter, height=heights.origin[0], z=branch.origin.z)
+        knots.insert(0, first._replace(polynomial=of_origin[0]))
     return knots
 
 
@@ -337,7 +363,8 @@ def _smooth(x: np.ndarray, y: np.ndarray, *, even: bool) -> np.ndarray:
     first = np.diff(y[:2]) / width[:1] ** 2 if even else bends[:1]
     known = np.concatenate([first, bends, bends[-1:] if bends.size else first])
     left, right = (known[:-1], known[1:]) if known.size else np.zeros((2, width.size))
-    limited = lambda one, other: np.sign(one) * np.minimum(abs(one), FLATTER * abs(other))
+    sign = lambda x: x / np.maximum(abs(x), np.finfo(float).tiny)  # also of complex numbers
+    limited = lambda one, other: sign(one) * np.minimum(abs(one), FLATTER * abs(other))
     t = np.arange(BETWEEN) / BETWEEN
     bend = np.outer(limited(left, right), 1.0 - t) + np.outer(limited(right, left), t)
     between = y[:-1, None] + np.outer(np.diff(y), t) - t * (1.0 - t) * width[:, None] ** 2 * bend

@@ -86,7 +86,7 @@ def test_a_branch_of_doubled_period_starts_at_its_origin():
     across, up, *_ = joined(double, "multiplier")
     assert across[0] == double.origin.parameter and up[0] == pytest.approx(1.0)
     largest = lambda b: np.abs(b.multipliers).max(axis=1)
-    np.testing.assert_array_equal(joined(double, largest)[1], up)
+    np.testing.assert_array_equal(joined(double, largest)[1][:: branches.BETWEEN], up[:: branches.BETWEEN])
     figure = branch_diagram([single, double], model=Growth())
     assert figure.axes[0].get_xlabel() == "growth (1/s)" and "period doubling" in names(figure)
     both = branch_diagram([single, double], model=Growth(), return_map=logistic)
@@ -125,6 +125,22 @@ def test_lines_do_not_swing_beside_a_kink_or_across_a_gap():
     across, up, stable, unstable = joined(jumping, 0)
     np.testing.assert_allclose(up, np.where(across < 0.55, 0.0, across), atol=1e-12)
     assert across[stable].max() == p[5] and across[unstable].min() == p[6]
+
+
+def test_the_multiplier_keeps_its_kinks():
+    """Where one passes zero, another becomes the largest, or a pair meets on the real axis, between two points."""
+    p = np.linspace(0.0, 1.0, 12)  # no kink is at a point
+    middle, square = (p - 0.5)[:, None], (p - 0.52)[:, None]
+    pair = 0.6 + np.hstack([sign * np.sqrt(square.astype(complex)) for sign in (-1.0, 1.0)])
+    true = {
+        "V": (middle, lambda x: abs(x - 0.5)),
+        "exchange": (np.hstack([middle, -0.4 * middle + 0.1]), lambda x: np.maximum(abs(x - 0.5), abs(0.3 - 0.4 * x))),
+        "pair": (pair, lambda x: abs(0.6 + np.sqrt(x - 0.52 + 0j))),
+    }
+    for name, (multipliers, largest) in true.items():
+        one = branch_with(parameter=p, z=p[:, None], stable=np.full(12, True), multipliers=multipliers)
+        across, up, *_ = joined(one, "multiplier")
+        np.testing.assert_allclose(up, largest(across), atol=1e-7, err_msg=name)
 
 
 def test_a_bifurcation_at_a_point_of_the_branch_is_that_point():
