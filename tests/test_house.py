@@ -154,6 +154,7 @@ COVERED = {
     "cli/distributions.py": "cli/test_parsing.py",
     "cli/gait_table.py": "cli/test_motion.py",
     "cli/page.py": "cli/test_fitting.py",
+    "analysis/equations.py": "analysis/test_continuation.py",
     "analysis/floquet.py": "analysis/test_continuation.py",
     "checks.py": "bad_inputs/test_bad_inputs.py",
     "ensembles/conversion.py": "ensembles/test_columns.py",

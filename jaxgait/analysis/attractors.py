@@ -17,6 +17,7 @@ from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import Point, ReturnMap, orbit
+from jaxgait.solve.sections import check_section
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
 
 FELL = 0
@@ -73,7 +74,7 @@ def bifurcation_diagram(
     Raises:
         jaxgait.parameters.ParameterError: for an unknown parameter, and for a value out of its bounds.
         ValueError: for impossible numbers of strides, and for starts that are not one point, or one per value (with
-            `follow`, one point).
+            `follow`, one point), and for coordinates of a section that do not fit together.
 
     Examples:
         >>> import equinox as eqx
@@ -98,6 +99,8 @@ def bifurcation_diagram(
     if follow and z0.ndim != 1:
         raise ValueError(f"with follow=True, z0 must be the start of the first walk, got the shape {z0.shape}")
     starts = jnp.broadcast_to(z0, (values.size, z0.shape[-1]))
+    if values.size:
+        check_section(return_map, with_parameters(model, {name: values[0]}), starts[0])
     points = _diagram(return_map, model, name, values, starts, discard, keep, follow)
     _warn_of_falls(name, values, points, follow)
     return points
@@ -150,7 +153,8 @@ def basin(
 
     Raises:
         ValueError: for a gait or starts that are not finite, as of a failed search, or that differ in their number of
-            coordinates; for an impossible number of strides or tolerance.
+            coordinates; for an impossible number of strides or tolerance, and for coordinates of a section that do not
+            fit together.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -167,6 +171,8 @@ def basin(
     if gait.ndim != 2 or not len(gait) or gait.shape[1] != n:
         raise ValueError(f"gait must be its points (points, {n}), of as many coordinates as z0, got {gait.shape}")
     count = int(np.prod(grid))
+    if count:
+        check_section(return_map, model, starts.reshape(count, n)[0])
     padded = (
         jnp.resize(starts.reshape(count, n), (-(-count // BATCH_SIZE) * BATCH_SIZE, n))
         if count > BATCH_SIZE

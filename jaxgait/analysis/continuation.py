@@ -12,8 +12,6 @@ Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -24,6 +22,7 @@ from jaxtyping import Array, ArrayLike, Float
 from jaxgait import checks
 from jaxgait.analysis.branches import Corrector, Points, System, Walk, correct, parameter_axis, switched, tangents, walk
 from jaxgait.analysis.changes import changes, return_jacobian
+from jaxgait.analysis.equations import GaitEquations, alone, typical_sizes
 from jaxgait.analysis.floquet import (
     BIFURCATIONS,
     Bifurcation,
@@ -35,9 +34,9 @@ from jaxgait.analysis.floquet import (
 from jaxgait.analysis.ranges import check_pair, check_span, check_values
 from jaxgait.native import kept
 from jaxgait.parameters import parameter_info, with_parameters, within_bounds
-from jaxgait.precision import float64_default, in_force
+from jaxgait.precision import float64_default
 from jaxgait.roots import CONVERGED, Rule, many
-from jaxgait.solve.periodic import PoincareMap, ReturnMap, iterated, linearised
+from jaxgait.solve.periodic import PoincareMap, ReturnMap, linearised
 
 RESIDUAL_TOLERANCE = 1e-10
 """Scaled residual below which one last Newton step completes a point."""
@@ -47,8 +46,6 @@ LOCATOR = Corrector(
     Rule(RESIDUAL_TOLERANCE, shorten=False, max_step=1.0, settled=RESIDUAL_TOLERANCE), max_evaluations=16
 )
 """Corrector for bifurcations: test functions are not scaled, so a negligible step also counts as convergence."""
-LEAST_SIZE = 1e-12
-"""Size below which a point or a parameter is too small to define its typical size."""
 DIFFERENCE_STEP = 1e-6
 """Scaled step of central differences of the test functions, which already depend on a derivative."""
 
@@ -93,36 +90,6 @@ class BifurcationCurve(NamedTuple):
     why_stopped: str
 
 
-@float64_default
-@dataclass(frozen=True)
-class _Problem:
-    """A return map with one or two named parameters, in scaled unknowns x = (z, parameters) / scale."""
-
-    return_map: ReturnMap
-    names: tuple[str, ...]
-    order: int
-
-    def __post_init__(self) -> None:
-        if in_force() != "float64":
-            raise ValueError("bifurcations need float64: float32 does not resolve the derivatives of test functions")
-
-    def split(self, x: Array, scale: Array) -> tuple[Array, Array]:
-        """Point and parameters."""
-        full, n = x * scale, x.shape[0] - len(self.names)
-        return full[:n], full[n:]
-
-    def residual(self, model: Any, scale: Array, x: Array) -> Array:
-        """``(P(z) - z) / scale``."""
-        z, p = self.split(x, scale)
-        varied = with_parameters(model, {name: p[i] for i, name in enumerate(self.names)})
-        return (iterated(self.return_map, self.order)(varied, z) - z) / scale[: z.shape[0]]
-
-
-@kept
-def _linear(problem: _Problem, model: Any, scale: Array, x: Array) -> tuple[Array, Array]:
-    return linearised(lambda _, x: problem.residual(model, scale, x), None, x)
-
-
 @checks.by_name()
 @float64_default
 def continuation(
@@ -163,7 +130,7 @@ def continuation(
 
     Raises:
         ValueError: in float32; for a span that is empty or not two numbers, a start outside it, an impossible order,
-            step or number of points.
+            step or number of points, and for coordinates of a section that do not fit together.
         jaxgait.parameters.ParameterError: for an unknown parameter, and for a span outside its bounds.
 
     Examples:
@@ -180,7 +147,7 @@ def continuation(
         >>> [(str(point.kind), round(point.parameter, 4)) for point in branch.bifurcations]
         [('period doubling', 0.3675)]
     """
-    problem = _Problem(return_map, (name,), checks.count("order", order))
+    problem = GaitEquations(return_map, (name,), checks.count("order", order))
     check_span("span", span, model, name)
     checks.positive("step", step)
     checks.count("max_points", max_points)
@@ -188,8 +155,9 @@ def continuation(
     if not min(span) <= start <= max(span):
         raise ValueError(f"start must lie within the span {span}, got {start}")
     z0 = np.asarray(z0, dtype=float)
-    scale = _scale(z0, span[1] - span[0])
-    system = _alone(functools.partial(_linear, problem, model, jnp.asarray(scale)))
+    problem.check_start(model, z0, start)
+    scale = typical_sizes(z0, span[1] - span[0])
+    system = alone(functools.partial(problem.linear, model, scale))
     x = (np.concatenate([z0, [start]]) / scale)[None]
     if directions is not None:
         along, other = (np.asarray(one, dtype=float)[None] / scale for one in directions)
@@ -221,23 +189,6 @@ def _full(walked: Walk, scale: np.ndarray, ends: tuple[float, float]) -> np.ndar
     return full
 
 
-def _alone(equations: Callable[[Array], tuple[Array, ...]]) -> System:
-    """One branch, from the values and the Jacobian of its equations at a point."""
-
-    def system(_: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value, linear = equations(jnp.asarray(x[0]))[:2]
-        return np.asarray(value)[None], np.asarray(linear)[None]
-
-    return system
-
-
-def _scale(z: np.ndarray, *parameters: float) -> np.ndarray:
-    """Typical sizes of the components of a point, all the same, and of parameters; 1 for what is practically zero."""
-    sizes = np.abs([np.abs(z).max(), *parameters])
-    size, *others = np.where(sizes > LEAST_SIZE, sizes, 1.0)
-    return np.array([size] * len(z) + others)
-
-
 def _branch(
     system: System, name: str, order: int, scale: np.ndarray, span: tuple[float, float], walked: Walk
 ) -> Branch:
@@ -261,7 +212,7 @@ def _bifurcation(kind: Bifurcation, full: np.ndarray, modes: Floquet, mode: int)
 
 
 @kept
-def _augmented(problem: _Problem, kind: int, model: Any, scale: Array, x: Array) -> tuple[Array, Array, Array]:
+def _augmented(problem: GaitEquations, kind: int, model: Any, scale: Array, x: Array) -> tuple[Array, Array, Array]:
     """Residual of (gait, test function), its Jacobian by central differences, and the return map's exact Jacobian."""
     n = x.shape[0] - len(problem.names)
 
@@ -294,7 +245,8 @@ def locate(
         order: the gaits repeat after this many applications of the map.
 
     Raises:
-        ValueError: in float32, for a branch point (`continuation` finds it), and for an impossible order.
+        ValueError: in float32, for a branch point (`continuation` finds it), for an impossible order, and for
+            coordinates of a section that do not fit together.
         jaxgait.parameters.ParameterError: for an unknown parameter, and for a guess out of its bounds.
 
     Examples:
@@ -309,24 +261,25 @@ def locate(
         >>> print(round(found.parameter, 6), found.z.round(6))  # at r = 3, z = 1 - 1/r
         3.0 [0.666667]
     """
-    problem = _Problem(return_map, (name,), checks.count("order", order))
+    problem = GaitEquations(return_map, (name,), checks.count("order", order))
     check_values(model, name, start)
-    scale, guess = _scale(z0, start), np.append(z0, start)
+    problem.check_start(model, z0, start)
+    scale, guess = typical_sizes(z0, start), np.append(z0, start)
     augmented = _test_system(problem, kind, model, scale)
     found = many(augmented, (guess / scale)[None], LOCATOR.rule, LOCATOR.max_evaluations)
     full = found.x[0] * scale
     if found.status[0] != CONVERGED or not within_bounds(full[-1], parameter_info(model, name)):
         return None
-    linear = _linear(problem, model, jnp.asarray(scale), jnp.asarray(found.x[0]))[1]
+    linear = problem.linear(model, scale, found.x[0])[1]
     modes = floquet(return_jacobian(np.asarray(linear), scale))
     crossing = crossing_mode(kind, modes.multipliers)
     return None if crossing is None else _bifurcation(kind, full, modes, crossing[0])
 
 
-def _test_system(problem: _Problem, kind: Bifurcation, model: Any, scale: np.ndarray) -> System:
+def _test_system(problem: GaitEquations, kind: Bifurcation, model: Any, scale: np.ndarray) -> System:
     """The equations of a gait whose test function is zero."""
     checks.one_of("kind", kind, BIFURCATIONS)
-    return _alone(functools.partial(_augmented, problem, BIFURCATIONS.index(kind), model, jnp.asarray(scale)))
+    return alone(functools.partial(_augmented, problem, BIFURCATIONS.index(kind), model, jnp.asarray(scale)))
 
 
 @checks.by_name()
@@ -370,7 +323,7 @@ def period_doubled(
     """
     checks.one_of("the kind of point", point.kind, ("period doubling",))
     x = np.append(point.z, point.parameter)
-    single = _linear(_Problem(return_map, (branch.name,), branch.order), model, jnp.ones(len(x)), jnp.asarray(x))[1]
+    single = GaitEquations(return_map, (branch.name,), branch.order).linear(model, np.ones(len(x)), x)[1]
     doubled = continuation(
         return_map,
         model,
@@ -462,12 +415,13 @@ def bifurcation_curve(
         >>> print(curve.why_stopped, abs(a - 0.75 * (1.0 - b) ** 2) < 1e-9)  # known in closed form: a = 3/4 (1 - b)^2
         the branch left the span True
     """
-    problem = _Problem(return_map, check_pair("names", names), checks.count("order", order))
+    problem = GaitEquations(return_map, check_pair("names", names), checks.count("order", order))
     check_values(model, names[0], point.parameter)
     check_span("second", second, with_parameters(model, {names[0]: point.parameter}), names[1])
     checks.positive("step", step)
     checks.count("max_points", max_points)
-    scale = _scale(point.z, point.parameter, second[1] - second[0])
+    problem.check_start(model, point.z, point.parameter, second[0])
+    scale = typical_sizes(point.z, point.parameter, second[1] - second[0])
     x = (np.concatenate([point.z, [point.parameter, second[0]]]) / scale)[None]
     system, along = _test_system(problem, point.kind, model, scale), np.sign(second[1] - second[0]) * parameter_axis(x)
     first = correct(system, np.zeros(1, dtype=int), x, along, LOCATOR)
@@ -481,11 +435,11 @@ def bifurcation_curve(
 
 
 def _curve(
-    problem: _Problem, model: Any, kind: Bifurcation, scale: np.ndarray, span: tuple[float, float], walked: Walk
+    problem: GaitEquations, model: Any, kind: Bifurcation, scale: np.ndarray, span: tuple[float, float], walked: Walk
 ) -> BifurcationCurve:
     """The part of a curve along which parameters are within their bounds, and multipliers are those of its kind."""
     n, full, (first, second) = len(scale) - 2, _full(walked, scale, span), problem.names
-    linears = [np.asarray(_linear(problem, model, jnp.asarray(scale), jnp.asarray(x))[1]) for x in walked.x]
+    linears = [np.asarray(problem.linear(model, scale, x)[1]) for x in walked.x]
     multipliers = floquet(return_jacobian(np.reshape(linears, (-1, n, n + 2)), scale)).multipliers
     real = np.array([crossing_mode(kind, one) is None for one in multipliers], dtype=bool)
     out = ~within_bounds(full[:, n], parameter_info(model, first))

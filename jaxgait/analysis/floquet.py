@@ -22,6 +22,7 @@ from jaxtyping import Array, Bool, Complex, Float, Inexact
 from jaxgait import checks
 from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import Point, ReturnMap, checked_search
+from jaxgait.solve.sections import check_section
 
 __all__ = [
     "Bifurcation",
@@ -207,7 +208,8 @@ def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: 
         discard: number of applications before that, to reach the attractor.
 
     Raises:
-        ValueError: for impossible numbers of applications, and for an impossible start.
+        ValueError: for impossible numbers of applications, for an impossible start, and for coordinates of a section
+            that do not fit together.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -224,6 +226,7 @@ def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: 
         return (z, tangent / size), jnp.log(jnp.where(size > 0.0, size, jnp.nan))
 
     z0 = checked_search(model, z0)
+    check_section(return_map, model, z0)
     checks.count("strides", strides)
     checks.count("discard", discard, least=0)
     # Generic, so that it lies in no invariant subspace, such as that of symmetric motions.

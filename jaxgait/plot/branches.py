@@ -202,10 +202,10 @@ def _walked(walks: Walks, quantity: Quantity) -> tuple[np.ndarray, np.ndarray]:
 
 def _heights(branch: Branch, quantity: Quantity) -> _Heights:
     """The quantity at the points, the origin and the bifurcations of a branch, evaluated in their order along it."""
-    points, ends = _special(branch), np.cumsum([len(branch.parameter), branch.origin is not None])
+    special, ends = _special(branch), np.cumsum([len(branch.parameter), branch.origin is not None])
     if branch.origin is not None:  # whose multipliers are those of half the strides
-        points[0] = points[0]._replace(multipliers=points[0].multipliers ** 2)
-    rows = [(point.parameter, point.z, point.multipliers, False) for point in points]
+        special[0] = special[0]._replace(multipliers=special[0].multipliers ** 2)
+    rows = [(point.parameter, point.z, point.multipliers, False) for point in special]
     fields = ("parameter", "z", "multipliers", "stable")
     added = zip(*rows, strict=True) if rows else [()] * len(fields)
     along = np.argsort([*range(len(branch.parameter)), *_places(branch)], kind="stable")
@@ -213,11 +213,12 @@ def _heights(branch: Branch, quantity: Quantity) -> _Heights:
     found = np.empty(len(along))
     whole = branch._replace(**more, bifurcations=(), origin=None)
     found[along] = _of(whole, quantity)
+    points, origin, located = np.split(found, ends)
     if not _is_multiplier(quantity):
-        return _Heights(*np.split(found, ends))
+        return _Heights(points, origin, located)
     polynomials = np.empty(np.shape(whole.multipliers), dtype=complex)
     polynomials[along] = np.reshape([np.poly(one)[1:] for one in whole.multipliers], polynomials.shape)
-    return _Heights(*np.split(found, ends), tuple(np.split(polynomials, ends)))
+    return _Heights(points, origin, located, tuple(np.split(polynomials, ends)))
 
 
 def _is_multiplier(quantity: Quantity) -> bool:
@@ -316,8 +317,10 @@ def _joined(branch: Branch, heights: _Heights) -> tuple[np.ndarray, ...]:
 def _largest(polynomial: Complex[np.ndarray, " n"]) -> float:
     """The largest magnitude of the multipliers with a characteristic polynomial, which itself bends smoothly.
 
-    It has a kink where a multiplier passes zero or another one becomes the largest, and where two meet.
+    It has a kink where a multiplier passes zero or another one becomes the largest, and where two meet. NaN if unknown.
     """
+    if not np.isfinite(polynomial).all():
+        return np.nan
     return float(np.abs(np.roots([1.0, *polynomial])).max(initial=0.0))
 
 

@@ -141,6 +141,9 @@ def test_the_multiplier_keeps_its_kinks():
         one = branch_with(parameter=p, z=p[:, None], stable=np.full(12, True), multipliers=multipliers)
         across, up, *_ = joined(one, "multiplier")
         np.testing.assert_allclose(up, largest(across), atol=1e-7, err_msg=name)
+    unknown = np.where(p[:, None] > 0.95, np.nan, middle)
+    _, up, *_ = joined(one._replace(multipliers=unknown), "multiplier")
+    assert np.isnan(up[-1]) and np.isfinite(up[: -2 * branches.BETWEEN]).all(), "a gap"
 
 
 def test_a_bifurcation_at_a_point_of_the_branch_is_that_point():

@@ -6,7 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxgait.analysis.attractors import basin, bifurcation_diagram
+from jaxgait.analysis.continuation import BifurcationPoint, bifurcation_curve, continuation, locate
 from jaxgait.analysis.families import fixed_points
+from jaxgait.analysis.floquet import lyapunov_exponent
 from jaxgait.kinds import Transition
 from jaxgait.model import Model, Scalar, Variable, parameter
 from jaxgait.solve.periodic import CONVERGED, Coordinates, PoincareMap, fixed_point
@@ -24,6 +27,7 @@ class Driven(Model):
     """Is struck at every bounce, also by its spin, which grows; it travels at 2 m/s."""
 
     grip: float = parameter(0.0, unit="m/rad", doc="effect of the spin", bounds="any")
+    lift: float = parameter(0.0, unit="m/s", doc="speed added at each bounce", bounds="any")
 
     variables = {  # noqa: RUF012
         "x": Variable("m", "distance"),
@@ -40,7 +44,7 @@ class Driven(Model):
         return [lambda t, y: Ball(2.0, y.v, -10.0, 0.5)]
 
     def transitions(self):
-        struck = lambda t, y: Ball(y.x, 0.0 * y.z, 2.0 - 0.5 * y.v + self.grip * y.spin, 0.5 * y.spin)
+        struck = lambda t, y: Ball(y.x, 0.0 * y.z, 2.0 + self.lift - 0.5 * y.v + self.grip * y.spin, 0.5 * y.spin)
         return {"bounce": Transition(0, 0, lambda t, y: y.z, reset=struck)}
 
 
@@ -89,6 +93,27 @@ def test_coordinates_of_another_order_or_unit_are_rejected(section, what):
         fixed_point(section, Driven(), np.array([4.0, 0.5]))
     with pytest.raises(ValueError, match="must be z"):
         fixed_points(section, Driven(), {"grip": np.array([0.0, 0.1])}, np.array([4.0, 0.5]))
+
+
+START = np.array([4.0, 0.5])
+FOLD = BifurcationPoint("fold", 0.1, START, np.ones(2), np.ones(2))
+
+
+@pytest.mark.parametrize(
+    "analysis",
+    [
+        lambda section: continuation(section, Driven(), "grip", START, (0.0, 0.3)),
+        lambda section: locate(section, Driven(), "grip", "fold", START, 0.1),
+        lambda section: bifurcation_curve(section, Driven(), FOLD, ("grip", "lift"), (0.0, 0.3)),
+        lambda section: bifurcation_diagram(section, Driven(), "grip", np.array([0.0, 0.1]), START, discard=1, keep=1),
+        lambda section: basin(section, Driven(), START[None], gait=START[None], tolerance=0.1),
+        lambda section: lyapunov_exponent(section, Driven(), jnp.asarray(START), strides=1),
+    ],
+)
+def test_every_analysis_rejects_coordinates_that_do_not_fit_before_it_compiles_anything(analysis, monkeypatch):
+    monkeypatch.setattr(PoincareMap, "__call__", lambda *_: pytest.fail("the map was traced"))
+    with pytest.raises(ValueError, match=r"section\(on_section\(z\)\) must be z, .*z\[0\] = 4 becomes 0\.5"):
+        analysis(ORDER)
 
 
 def test_a_map_without_a_section_is_not_checked():

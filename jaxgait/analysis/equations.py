@@ -1,0 +1,115 @@
+"""The equations of a periodic gait and one or two parameters, in unknowns scaled by their typical size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxgait.analysis.branches import System
+from jaxgait.native import kept
+from jaxgait.parameters import with_parameters
+from jaxgait.precision import float64_default, in_force
+from jaxgait.solve.periodic import ReturnMap, iterated, linearised
+from jaxgait.solve.sections import check_section
+
+__all__ = ["GaitEquations", "alone", "typical_sizes"]
+
+LEAST_SIZE = 1e-12
+"""Size below which a point or a parameter is too small to define its typical size."""
+
+
+@float64_default
+@dataclass(frozen=True)
+class GaitEquations:
+    """A return map with one or two named parameters, in scaled unknowns x = (z, parameters) / scale.
+
+    Raises:
+        ValueError: in float32.
+
+    Examples:
+        >>> import equinox as eqx
+        >>> import jax.numpy as jnp
+        >>> from jaxgait import parameter
+        >>> from jaxgait.analysis.equations import GaitEquations
+        >>> class Growth(eqx.Module):
+        ...     r: float = parameter(2.8, unit="1", doc="growth")
+        >>> problem = GaitEquations(lambda model, z: model.r * z * (1.0 - z), ("r",), order=1)
+        >>> print(problem.residual(Growth(), jnp.ones(2), jnp.array([0.5, 2.0])))  # 2 * 0.5 * (1 - 0.5) - 0.5
+        [0.]
+    """
+
+    return_map: ReturnMap
+    names: tuple[str, ...]
+    order: int
+
+    def __post_init__(self) -> None:
+        if in_force() != "float64":
+            raise ValueError("bifurcations need float64: float32 does not resolve the derivatives of test functions")
+
+    def check_start(self, model: Any, z: Any, *parameters: float) -> None:
+        """Checks that a point of a section, in its units, comes back from its state, before anything is compiled.
+
+        Raises:
+            ValueError: see `jaxgait.solve.sections.check_section`.
+        """
+        check_section(self.return_map, with_parameters(model, dict(zip(self.names, parameters, strict=True))), z)
+
+    def split(self, x: Float[Array, " m"], scale: Float[Array, " m"]) -> tuple[Array, Array]:
+        """Point and parameters, in their own units."""
+        full, n = x * scale, x.shape[0] - len(self.names)
+        return full[:n], full[n:]
+
+    def residual(self, model: Any, scale: Float[Array, " m"], x: Float[Array, " m"]) -> Float[Array, " n"]:
+        """``(P(z) - z) / scale``, no dimension."""
+        z, p = self.split(x, scale)
+        varied = with_parameters(model, {name: p[i] for i, name in enumerate(self.names)})
+        return (iterated(self.return_map, self.order)(varied, z) - z) / scale[: z.shape[0]]
+
+    def linear(self, model: Any, scale: Float[Any, " m"], x: Float[Any, " m"]) -> tuple[Array, Array]:
+        """The residual (n,) and its Jacobian (n, m), no dimension; compiled at the first call."""
+        return _linear(self, model, jnp.asarray(scale), jnp.asarray(x))
+
+
+@kept
+def _linear(problem: GaitEquations, model: Any, scale: Array, x: Array) -> tuple[Array, Array]:
+    return linearised(lambda _, x: problem.residual(model, scale, x), None, x)
+
+
+def alone(equations: Callable[[Array], tuple[Array, ...]]) -> System:
+    """One branch, from the values (m,) and the Jacobian (m, n) of its equations at a point (n,), no dimension.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> import numpy as np
+        >>> from jaxgait.analysis.equations import alone
+        >>> circle = alone(lambda x: (jnp.sum(x**2)[None] - 1.0, 2.0 * x[None]))
+        >>> print(circle(np.zeros(1, int), np.array([[3.0, 4.0]])))
+        (array([[24.]]), array([[[6., 8.]]]))
+    """
+
+    def system(_: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value, linear = equations(jnp.asarray(x[0]))[:2]
+        return np.asarray(value)[None], np.asarray(linear)[None]
+
+    return system
+
+
+def typical_sizes(z: Float[np.ndarray, " n"], *parameters: float) -> Float[np.ndarray, " m"]:
+    """Typical sizes of the components of a point, all the same, and of parameters, in their units.
+
+    They are 1 for what is practically zero.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.analysis.equations import typical_sizes
+        >>> print(typical_sizes(np.array([0.2, -3.0]), 0.5))
+        [3.  3.  0.5]
+    """
+    sizes = np.abs([np.abs(z).max(), *parameters])
+    size, *others = np.where(sizes > LEAST_SIZE, sizes, 1.0)
+    return np.array([size] * len(z) + others)
