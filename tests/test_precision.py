@@ -28,6 +28,8 @@ from jaxgait.precision import float64_default
 from jaxgait.solve.time_stepping import march
 
 ALONE = {
+    "jaxgait.analysis.equations.alone": "keeps the precision of the analysis that calls it",
+    "jaxgait.analysis.equations.typical_sizes": "sizes in NumPy",
     "jaxgait.analysis.sensitivity": "NumPy, on ensembles that take a precision",
     "jaxgait.cli.parsing": "reads text",
     "jaxgait.calibration": "always computes in float64",

@@ -88,8 +88,9 @@ def alone(equations: Callable[[Array], tuple[Array, ...]]) -> System:
         >>> import numpy as np
         >>> from jaxgait.analysis.equations import alone
         >>> circle = alone(lambda x: (jnp.sum(x**2)[None] - 1.0, 2.0 * x[None]))
-        >>> print(circle(np.zeros(1, int), np.array([[3.0, 4.0]])))
-        (array([[24.]]), array([[[6., 8.]]]))
+        >>> value, linear = circle(np.zeros(1, int), np.array([[3.0, 4.0]]))
+        >>> print(value.item(), linear.tolist())
+        24.0 [[[6.0, 8.0]]]
     """
 
     def system(_: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
