@@ -34,12 +34,13 @@ class GaitEquations:
     Examples:
         >>> import equinox as eqx
         >>> import jax.numpy as jnp
-        >>> from jaxgait import parameter
+        >>> from jaxgait import parameter, precision
         >>> from jaxgait.analysis.equations import GaitEquations
         >>> class Growth(eqx.Module):
         ...     r: float = parameter(2.8, unit="1", doc="growth")
-        >>> problem = GaitEquations(lambda model, z: model.r * z * (1.0 - z), ("r",), order=1)
-        >>> print(problem.residual(Growth(), jnp.ones(2), jnp.array([0.5, 2.0])))  # 2 * 0.5 * (1 - 0.5) - 0.5
+        >>> with precision.use("float64"):
+        ...     problem = GaitEquations(lambda model, z: model.r * z * (1.0 - z), ("r",), order=1)
+        ...     print(problem.residual(Growth(), jnp.ones(2), jnp.array([0.5, 2.0])))  # 2 * 0.5 * (1 - 0.5) - 0.5
         [0.]
     """
 
