@@ -55,8 +55,8 @@ class Root(NamedTuple):
     x: Points
     """The root, one Newton step beyond the point of `residual` and `jacobian`; NaN if not found."""
     jacobian: Matrices
-    """Exact Jacobian at that point. Its own derivatives are NaN, as functions with events have no second ones; for
-    those of a function that has them, differentiate `jax.jacfwd` of the function at the root."""
+    """Exact Jacobian at that point. Its own derivatives are not finite, as functions with events have no second ones;
+    for those of a function that has them, differentiate `jax.jacfwd` of the function at the root."""
     residual: Numbers
     """Largest absolute component of the function at the best point."""
     steps: Int[Any, "*members"]
@@ -246,7 +246,10 @@ def root(
 
 @jax.custom_jvp
 def _without_slope(constant: Array, x: Points) -> Array:
-    """The constant, with derivatives of NaN by whatever the point `x` depends on: they are unknown, not zero."""
+    """The constant, with derivatives that are infinite by whatever the point `x` depends on: unknown, and not zero.
+
+    Where the constant is not used they are zero, as they must be: JAX also passes on derivatives that are zero.
+    """
     del x
     return constant
 
@@ -254,7 +257,10 @@ def _without_slope(constant: Array, x: Points) -> Array:
 @_without_slope.defjvp
 def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
     constant, x = primals
-    return _without_slope(constant, x), jnp.full_like(constant, jnp.nan) * jnp.sum(tangents[1])
+    zero = 0.0 * jnp.sum(jnp.where(jnp.isfinite(constant), constant, 0.0))
+    huge = jnp.finfo(constant.dtype).max + zero  # known only at run time: a compiler would make one factor of two
+    infinite = lambda slope: slope * huge * huge
+    return _without_slope(constant, x), infinite(jnp.broadcast_to(infinite(tangents[1]).sum(), constant.shape))
 
 
 @eqx.filter_custom_jvp

@@ -73,8 +73,23 @@ def test_a_derivative_evaluates_the_function_once_and_no_derivative_of_its_jacob
 
 @pytest.mark.parametrize("derivative", [jax.jacfwd, jax.jacrev, lambda f: jax.jit(jax.grad(lambda r: f(r).sum()))])
 def test_derivatives_of_the_jacobian_are_unknown_and_those_of_the_root_are_not(derivative):
-    assert np.isnan(derivative(lambda r: solve(r, 0.5).jacobian)(2.0)).all()
+    assert not np.isfinite(derivative(lambda r: solve(r, 0.5).jacobian)(2.0)).any()
     assert np.isfinite(derivative(lambda r: solve(r, 0.5).x)(2.0)).all()
+
+
+@pytest.mark.parametrize("through", ["scan", "cond"])
+def test_a_jacobian_that_is_passed_on_but_not_used_spoils_no_derivative(through):
+    """Reverse mode passes zeros through what a loop or a branch returns, also of parts that nobody reads."""
+
+    def roots(r):
+        if through == "scan":
+            return jax.lax.map(lambda s: solve(r, s), jnp.array([0.5, 0.25]))
+        return jax.lax.cond(r > 1.0, lambda r: solve(r, 0.5), lambda r: solve(r, 0.25), r)
+
+    x = lambda r: roots(r).x[..., 0].sum()
+    expected = (jax.jacfwd(x)(2.0), jax.jit(jax.grad(x))(2.0))
+    np.testing.assert_allclose(*expected, rtol=1e-12)
+    assert np.isfinite(expected[0])
 
 
 def test_a_failing_member_changes_no_other():
