@@ -9,7 +9,8 @@ which leave this gait.
 The map is that over one stride of a driven model, and the run is this stride; or any return map, such as that from heel
 strike to heel strike, and the run is as long as the user wishes.
 
-During a search, the last gait moved along its tangent is the next guess: two strides suffice for most steps. With an
+During a search, the last gait moved along its tangent is the next guess: two strides suffice for most steps. A start
+whose runs settle into no gait is reached in steps from the nearest gait of another start. With an
 adaptive solver the map is smooth only to the solver's tolerance, so Newton's method stops there, and the last step is
 taken to first order, in the point and in the objective.
 """
@@ -57,6 +58,8 @@ NOISE_FACTOR = 100.0
 """Residual at which a gait counts as found, in units of the solver's relative tolerance."""
 MAX_STRIDES = 10
 """Largest number of strides of one search for a gait."""
+FIRST_SHARE, LEAST_SHARE = 1 / 4, 1 / 16
+"""First and smallest steps from the gait of another search, as shares of the way."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +197,10 @@ class _Known(NamedTuple):
     rate: np.ndarray
     """Derivative of the point by the unit box, (m, n)."""
 
+    def moved_to(self, x: np.ndarray) -> np.ndarray:
+        """The point (m,) at other parameters in the unit box, along the tangent."""
+        return self.z + self.rate @ (x - self.x)
+
 
 class PeriodicGait(Boxed):
     """Exact derivatives of the period-one gait, stable or not; in the units of measures."""
@@ -229,10 +236,12 @@ class PeriodicGait(Boxed):
         lost = np.flatnonzero(guessed & (root.status != CONVERGED))
         if lost.size:  # the step was too long for the tangent: restart from the model's initial state
             again = self._solved(searches[lost], x[lost], self._settled(searches[lost], x[lost]))
-            for fields, new in zip((root, (step,), linear), (again[0], (again[1],), again[2]), strict=True):
-                for whole, part in zip(fields, new, strict=True):
-                    whole[lost] = part
+            _replace((root, step, linear), lost, again)
         found = self._evaluated(searches, x, root, step, linear)
+        new = np.array([int(i) not in self._known for i in searches])
+        if new.any() and (from_others := self._from_others(searches, x, np.flatnonzero(new))) is not None:
+            _replace((root, step, linear), *from_others)
+            found = self._evaluated(searches, x, root, step, linear)
         return found.without(~accepted(self._model, self._space.columns(x) | self._extra(searches)))
 
     def shapes(self, x: Float[np.ndarray, "b n"]) -> dict[str, tuple[int, ...]]:
@@ -271,6 +280,41 @@ class PeriodicGait(Boxed):
         """See `Evaluator`; or a gait for each scenario (search i in scenario s has the number i * size + s)."""
         self._first = np.atleast_2d(gait)
 
+    def _from_others(
+        self, searches: np.ndarray, x: np.ndarray, lanes: np.ndarray
+    ) -> tuple[np.ndarray, tuple[Root, np.ndarray, Linear]] | None:
+        """Gaits of some lanes, followed in steps from the nearest known gait of another search; None if there is none.
+
+        Returns:
+            The lanes that were reached, and what `_solved` gives of them.
+        """
+        size = self._extra.scenarios
+        near = {i: self._nearest(int(searches[i]) % size, x[i]) for i in lanes.tolist()}
+        last = {i: known for i, known in near.items() if known is not None}
+        done, width, reached = dict.fromkeys(last, 0.0), dict.fromkeys(last, FIRST_SHARE), []
+        while under_way := [i for i in last if done[i] < 1.0 and width[i] >= LEAST_SHARE]:
+            which, origin = np.array(under_way), np.stack([near[i].x for i in under_way])
+            share = np.array([min(1.0, done[i] + width[i]) for i in under_way])
+            at = origin + share[:, None] * (x[which] - origin)
+            guess = np.stack([last[i].moved_to(to) for i, to in zip(under_way, at, strict=True)])
+            solved = self._solved(searches[which], at, guess)
+            rate = _rates(solved[2], x.shape[1], solved[0].status == CONVERGED)
+            for lane, i in enumerate(under_way):
+                if solved[0].status[lane] != CONVERGED:
+                    width[i] /= 2.0
+                    continue
+                done[i], last[i] = share[lane], _Known(at[lane], solved[0].x[lane], rate[lane])
+                if share[lane] == 1.0:
+                    reached.append((i, jax.tree.map(lambda field, lane=lane: field[lane], solved)))
+        if not reached:
+            return None
+        return np.array([i for i, _ in reached]), jax.tree.map(lambda *one: np.stack(one), *(one for _, one in reached))
+
+    def _nearest(self, scenario: int, x: np.ndarray) -> _Known | None:
+        """The known gait of a scenario whose parameters, in the unit box, are nearest to `x`."""
+        same = [known for number, known in self._known.items() if number % self._extra.scenarios == scenario]
+        return min(same, key=lambda known: float(np.linalg.norm(known.x - x)), default=None)
+
     def _solved(self, searches: np.ndarray, x: np.ndarray, guess: np.ndarray) -> tuple[Root, np.ndarray, Linear]:
         """Gaits by Newton's method, the last steps to them, and the strides before these steps."""
         n, at, last = x.shape[1], guess.copy(), {}
@@ -294,7 +338,7 @@ class PeriodicGait(Boxed):
         blank = np.where(found, 1.0, np.nan)
         slopes = np.where(found, linear.slopes, 0.0)
         turn, by_point = slopes[:, :m, n:], slopes[:, m:, n:]
-        rate = np.linalg.solve(np.eye(m) - turn, slopes[:, :m, :n])
+        rate = _rates(linear, n, found[:, 0, 0])
         values = linear.observed + (by_point @ np.where(found[..., 0], step, 0.0)[..., None])[..., 0]
         for i in np.flatnonzero(found):
             self._known[int(searches[i])] = _Known(x[i], root.x[i], rate[i])
@@ -323,8 +367,7 @@ class PeriodicGait(Boxed):
         """The last gait of each search moved along its tangent; else the given one, or the point after some strides."""
         guess = np.zeros((len(x), self._size))
         for lane in np.flatnonzero(known):
-            last = self._known[int(searches[lane])]
-            guess[lane] = last.z + last.rate @ (x[lane] - last.x)
+            guess[lane] = self._known[int(searches[lane])].moved_to(x[lane])
         if not known.all():
             new = searches[~known]
             given = None if self._first is None else self._first[new % len(self._first)]
@@ -345,6 +388,18 @@ class PeriodicGait(Boxed):
         with precision.use("float64"):
             values = jax.tree.map(jnp.asarray, {**extra, **self._space.columns(x)})
             return np.asarray(_first_points(self._stride.return_map, precision.cast(self._model), values))
+
+
+def _rates(linear: Linear, n: int, found: np.ndarray) -> np.ndarray:
+    """Derivatives of gaits by the unit box, (b, m, n), from their strides; zeros where none was `found`."""
+    m = linear.next.shape[1]
+    slopes = np.where(found[:, None, None], linear.slopes, 0.0)
+    return np.linalg.solve(np.eye(m) - slopes[:, :m, n:], slopes[:, :m, :n])
+
+
+def _replace(arrays: Any, lanes: np.ndarray, by: Any) -> None:
+    """Replaces some lanes of all arrays of a tree by those of another one."""
+    jax.tree.map(lambda whole, part: whole.__setitem__(lanes, part), arrays, by)
 
 
 def noise(scheme: Any) -> float:

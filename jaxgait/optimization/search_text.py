@@ -106,7 +106,12 @@ def _failed(record: SearchRecord, row: Row) -> str:
     if not status:
         return f"the objective or its slope is not finite at its start{where}"
     why = sentence(record.model, status, rejection_of(record, row))
-    return f"the run at its start {'is an unstable gait' if status == UNSTABLE else f'failed: {why}'}{where}"
+    if status == UNSTABLE:
+        return f"the run at its start is an unstable gait{where}"
+    others = [rows[0].evaluation for rows in record.rows if rows and rows[0] is not row]
+    if status != INVALID and any(np.isfinite(one.multiplier) for one in others):
+        where += "; no gait of another start could be followed to there"
+    return f"the run at its start failed: {why}{where}"
 
 
 def _converged(record: SearchRecord, end: SearchEnd, at: str, slope: float, size: float) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from jaxgait import RollingWalker, optimize, precision, simulate, with_parameters
+from jaxgait.kinds import Transition
 from jaxgait.models.walker import rolling_gait
 from jaxgait.optimization import front, sensitivities
 from jaxgait.outcome import NoResult
@@ -121,3 +122,21 @@ def test_coordinates_that_do_not_fit_together_are_an_error():
     twice = Coordinates(Kicked.on_section, lambda model, y: 2.0 * model.section(y) / 2.5)
     with pytest.raises(ValueError, match=r"section\(on_section\(z\)\) must be z"):
         sensitivities(Kicked(), **TASK | {"return_map": PoincareMap(section="bounce", coordinates=twice)}, by=["kick"])
+
+
+class Fragile(Kicked):
+    """A ball that breaks where it falls more than 1 m/s faster than in its gait."""
+
+    def transitions(self):
+        speed = self.kick / (1.0 - self.e)
+        return super().transitions() | {"broke": Transition(0, 0, guard=lambda t, y: speed + 1.0 + y.v, ends=True)}
+
+
+def test_a_start_whose_runs_find_no_gait_is_reached_from_the_gait_of_another():
+    """The first fall, of 4.5 m/s, suits the gait of 5 m/s; that of 2 m/s must be followed from there."""
+    task = TASK | {"minimize": "bounce_time", "over": {"kick": (0.7, 2.2)}, "progress": False, "iterations": 5}
+    found = optimize(Fragile(), **task, starts=[{"kick": 2.0}, {"kick": 0.8}])
+    first = found.history.isel(start=1, iteration=0)
+    assert first.status == 0 and float(first.objective) == pytest.approx(2.0 * 2.0 / G, rel=1e-9)
+    with pytest.raises(NoResult, match="every trajectory of every start failed"):
+        optimize(Fragile(), **task, starts=[{"kick": 0.8}])
