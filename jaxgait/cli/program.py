@@ -135,9 +135,29 @@ def _run(command: Any) -> int:
         importlib.import_module("jaxgait.ensembles")
     from jaxgait.cli.parsing import check_json, no_empty_folders
 
+    _check_devices()
     with no_empty_folders():
         check_json(command.json)
         return command() or 0
+
+
+def _check_devices() -> None:
+    """Checks that there is a device of the platforms that the environment asks for.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    import jax
+
+    try:
+        found = bool(jax.devices())
+    except (RuntimeError, AssertionError):  # for names that are not known, and for GPUs without one
+        found = False
+    if not found:
+        raise ValueError(
+            f"JAX finds no device for JAX_PLATFORMS={os.environ.get('JAX_PLATFORMS', '')}: unset it to compute on the "
+            'CPU, or install JAX for the GPU (pip install "jax[cuda12]")'
+        )
 
 
 def _read(arguments: list[str]) -> Any:

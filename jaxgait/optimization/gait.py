@@ -289,8 +289,9 @@ class PeriodicGait(Boxed):
             The lanes that were reached, and what `_solved` gives of them.
         """
         size = self._extra.scenarios
-        near = {i: self._nearest(int(searches[i]) % size, x[i]) for i in lanes.tolist()}
-        last = {i: known for i, known in near.items() if known is not None}
+        nearest = {i: self._nearest(int(searches[i]) % size, x[i]) for i in lanes.tolist()}
+        near = {i: known for i, known in nearest.items() if known is not None}
+        last = dict(near)
         done, width, reached = dict.fromkeys(last, 0.0), dict.fromkeys(last, FIRST_SHARE), []
         while under_way := [i for i in last if done[i] < 1.0 and width[i] >= LEAST_SHARE]:
             which, origin = np.array(under_way), np.stack([near[i].x for i in under_way])

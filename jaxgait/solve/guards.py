@@ -88,13 +88,23 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
             if below[known][first:].all() and begins:
                 found.append(f"that of {name!r} is {'zero, then ' * bool(first)}negative from the start of {where}")
     if found:
-        warn_user(
-            f"a guard of {type(model).__name__} may have the wrong sign: {'; '.join(found)}. Its event did not happen, "
-            "because events are where guards fall through zero: if it should have, start where it is positive, or "
-            "return the opposite sign (or give it `armed`, false where it does not count)"
-        )
+        warn_user(_without_event(type(model), "; ".join(found)))
     if sunk := _sunk_guard(model, trajectory, values):
         warn_user(f"a reset of {type(model).__name__} may be wrong: {sunk}")
+
+
+def _without_event(kind: type, found: str) -> str:
+    """What may be wrong where events did not happen: the start of a model of this package, or a guard of another."""
+    if kind.__module__.partition(".")[0] == "jaxgait":
+        return (
+            f"{kind.__name__} may have started beyond an event, which did not happen. Guards are positive before their "
+            f"events, but {found}: check the start, and the units of start and parameters"
+        )
+    return (
+        f"a guard of {kind.__name__} may have the wrong sign: {found}. Its event did not happen, because events are "
+        "where guards fall through zero: if it should have, start where it is positive, or return the opposite sign "
+        "(or give it `armed`, false where it does not count)"
+    )
 
 
 def jump_of_guard(model: Any, trajectory: Trajectory, step: float) -> str:

@@ -33,6 +33,18 @@ ENDED = xr.Dataset({"x": ("time", np.zeros(2))}, {"time": np.arange(2.0)}, {"sta
 """As much of a run as the command line looks at."""
 
 
+def test_a_platform_without_a_device_is_named(monkeypatch, capsys):
+    def devices():
+        raise AssertionError  # as for cuda on a computer without a GPU
+
+    monkeypatch.setattr("jax.devices", devices)
+    monkeypatch.setenv("JAX_PLATFORMS", "cuda")
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["run", "bungee", "--list"])
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert stop.value.code == 2 and error.startswith("jaxgait: JAX finds no device for JAX_PLATFORMS=cuda: unset it")
+
+
 def test_run_and_view(tmp_path, capsys):
     out, picture = tmp_path / "run.nc", tmp_path / "run.png"
     cli.main(["run", "bungee", "--set", "stiffness=27", "--duration", "0.2", "--samples", "4", "--out", str(out)])

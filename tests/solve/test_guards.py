@@ -7,12 +7,12 @@ import equinox as eqx
 import jax.numpy as jnp
 import pytest
 
-from jaxgait import precision, simulate
+from jaxgait import RollingWalker, precision, simulate
 from jaxgait.kinds import Transition
 from jaxgait.model import parameter
 from jaxgait.outcome import IncompleteRun, Outcome
 from jaxgait.run import Events, Trajectory
-from jaxgait.solve.guards import jump_of_guard, warn_of_guards
+from jaxgait.solve.guards import _without_event, jump_of_guard, warn_of_guards
 from tests.solve.test_event_driven import Ball, Bouncing
 
 
@@ -37,6 +37,11 @@ def test_a_guard_of_the_wrong_sign_is_noticed(values, duration, why):
     assert "passed" in simulate(Ceiling(), duration=0.4, samples=40).event_name  # and there is no warning
     with pytest.warns(UserWarning, match=f"guard of Ceiling may have the wrong sign: that of {why}.*opposite sign"):
         simulate(Ceiling(**values), duration=duration, samples=40)
+
+
+def test_a_model_of_the_package_is_not_blamed_for_its_start():
+    message = _without_event(RollingWalker, "that of 'heel strike' is negative")
+    assert message.startswith("RollingWalker may have started beyond an event") and "sign" not in message
 
 
 @pytest.mark.filterwarnings("error")
@@ -171,8 +176,6 @@ def test_a_steep_guard_does_not_jump():
 @pytest.mark.parametrize("duration", [0.05, 0.3, 2.0])
 @pytest.mark.filterwarnings("error")
 def test_no_shipped_guard_is_suspected(duration):
-    from jaxgait import RollingWalker
-
     simulate(RollingWalker(), duration=duration)
 
 
