@@ -387,6 +387,7 @@ def test_types_shapes_and_laws_of_models_matter():
     )
 
 
+@pytest.mark.slow
 def test_models_have_an_identity_after_a_run():
     """Without one, every process traces its programs again: `jaxgait run knee` took 6 s instead of 3.
 

@@ -118,7 +118,7 @@ class Programs:
         return run
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(["float64", "float32"]))
 def test_random_programs_of_all_types_are_those_of_jax(seed, dtype):
     body, rng = Programs(seed).program(), np.random.default_rng(seed)

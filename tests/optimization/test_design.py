@@ -132,6 +132,7 @@ def test_samples_of_a_gait_are_close_enough_everywhere_in_the_box():
         optimize(Paced(), maximize=near, over={"pace": (0.5, 2.0)}, starts=1, gradient="gait", progress=False)
 
 
+@pytest.mark.slow
 def test_samples_of_a_gait_may_be_too_far_apart_outside_the_box():
     near = Measure("near", lambda run: run["x"].max(), "1", "largest displacement", strides=1, interval=0.13)
     request = {"over": {"pace": (0.5, 2.0)}, "starts": 1, "iterations": 1, "gradient": "gait", "progress": False}

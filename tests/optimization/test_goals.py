@@ -97,7 +97,13 @@ LANDED = Measure("landed_at", lambda run: run.trajectory.t_end, "s", "time of la
 
 
 @pytest.mark.parametrize(
-    "way", [{}, {"method": "COBYQA"}, {"across": {"h": [0.5, 1.0]}}, {"across": {"h": [0.5, 1.0]}, "robust": "worst"}]
+    "way",
+    [
+        {},
+        pytest.param({"method": "COBYQA"}, marks=pytest.mark.slow),
+        pytest.param({"across": {"h": [0.5, 1.0]}}, marks=pytest.mark.slow),
+        {"across": {"h": [0.5, 1.0]}, "robust": "worst"},
+    ],
 )
 def test_measures_that_are_defined_for_early_ends_are_optimised(way):
     found = optimize(Fall(), maximize=LANDED, over={"g": (5.0, 20.0)}, starts=2, progress=False, **way)
@@ -108,6 +114,7 @@ def test_measures_that_are_defined_for_early_ends_are_optimised(way):
         assert found.local.multipliers["g = 5"] == pytest.approx(each[0] / 10.0, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_sensitivities_of_a_measure_for_early_ends_are_those_of_the_closed_form():
     """Of t = sqrt(2 h / g), which varies by -t / 2 and t / 2 relative to g and h."""
     found = sensitivities(Fall(), maximize=LANDED, by=["g", "h"])
@@ -116,6 +123,7 @@ def test_sensitivities_of_a_measure_for_early_ends_are_those_of_the_closed_form(
     np.testing.assert_allclose(found.difference, found.change, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_limit_at_zero_holds_along_a_front():
     tiny = Measure("tiny", lambda run: 1e-9 * (run.model.k - 1.0), "m", "a small distance")
     least = Measure("least", lambda run: run.model.k, "N/m", "stiffness")
@@ -132,6 +140,7 @@ def test_a_limit_at_zero_holds_along_a_front():
     assert found.k.min() == pytest.approx(1.0, abs=1e-6) and found.k.max() == pytest.approx(2.0, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_methods_without_gradients_count():
     """Whole seconds of the fall, and whether it is long enough: g = 2 h / t^2 with t = 0.5 s."""
     pytest.importorskip("cma")

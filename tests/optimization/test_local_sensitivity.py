@@ -40,6 +40,7 @@ class Lost(Oscillator):
         return {"lost": lambda t, y: jnp.abs(y.x) > 5.0}
 
 
+@pytest.mark.slow
 def test_a_gait_that_runs_do_not_reach_is_found_from_the_guess():
     request = {"maximize": "power", "by": ["k", "c"], "gradient": "gait"}
     with pytest.raises(NoResult, match="the run of the design failed"):

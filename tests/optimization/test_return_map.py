@@ -42,6 +42,7 @@ def test_the_best_gait_is_the_start_of_a_run():
     np.testing.assert_allclose(run.event_time.diff("event"), found.objective, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_gait_is_judged_whether_it_is_stable_or_not():
     unstable = with_parameters(Kicked(), {"e": 1.2, "kick": -1.0})  # v = 5 m/s, and every other speed moves away
     search = TASK | {"over": {"kick": (-1.1, -0.9)}, "starts": 1, "duration": 4.5}
@@ -68,6 +69,7 @@ def test_scenarios_have_gaits_of_their_own():
     assert found.result.item(0) == pytest.approx(np.mean([2.0 * 2.0 / (1.0 - e) / G for e in (0.5, 0.6)]), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_over_a_period_it_is_the_gait_of_a_driven_model():
     request = {"maximize": "power", "by": ["k", "c"]}
     own, mapped = (
@@ -118,6 +120,7 @@ def test_a_checkpoint_belongs_to_one_map(tmp_path):
             optimize(Kicked(), **search | {"return_map": other})
 
 
+@pytest.mark.slow
 def test_coordinates_that_do_not_fit_together_are_an_error():
     twice = Coordinates(Kicked.on_section, lambda model, y: 2.0 * model.section(y) / 2.5)
     with pytest.raises(ValueError, match=r"section\(on_section\(z\)\) must be z"):

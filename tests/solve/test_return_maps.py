@@ -12,6 +12,7 @@ from jaxgait.solve.periodic import Coordinates, PoincareMap, StroboscopicMap, fi
 from tests.oscillator import Oscillator
 
 
+@pytest.mark.slow
 def test_a_run_that_starts_in_a_gait_repeats_from_the_first_step():
     walker, strikes = RollingWalker(slope=0.03), PoincareMap()
     gait = rolling_gait(walker, return_map=strikes)

@@ -61,7 +61,10 @@ HELD, SHORT = PoincareMap(coordinates=coordinates("v", "spin")), PoincareMap(coo
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(("model", "section"), [(Driven(grip=0.3), HELD), (Driven(), HELD), (Driven(), SHORT)])
+@pytest.mark.parametrize(
+    ("model", "section"),
+    [(Driven(grip=0.3), HELD), pytest.param(Driven(), HELD, marks=pytest.mark.slow), (Driven(), SHORT)],
+)
 def test_what_only_shifts_may_be_left_out(model, section):
     """The distance; and the spin, where nothing depends on it."""
     start = np.array([4.0, 0.4])[: 1 if section is SHORT else 2]

@@ -102,6 +102,7 @@ def test_single_joints_and_contacts_are_results_with_their_units():
     assert list(named[2]) == [], "the forces of all contacts have the name"
 
 
+@pytest.mark.slow
 def test_members_and_maps_have_the_units_of_single_joints():
     scan = ensemble(
         pendulum(), {"initial.q[0]": [0.1, 0.2], "initial.v[1]": [0.0, 1.0]}, duration=0.1, samples=1,

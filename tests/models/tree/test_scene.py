@@ -36,6 +36,7 @@ def biped():
     return TreeModel(links, contacts=contacts, start={"px": 0.1, "pz": 0.85, "left_thigh": -0.3, "right_thigh": 0.3})
 
 
+@pytest.mark.slow
 def test_a_planar_biped_shows_its_bodies_and_not_its_coordinates():
     model = biped()
     run = simulate(model, duration=0.01, samples=60)
