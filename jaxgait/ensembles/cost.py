@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import heapq
 import inspect
-import itertools
 import math
-import operator
-import os
 import pathlib
-import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,18 +16,13 @@ import numpy as np
 
 from jaxgait.checks import count_of
 from jaxgait.ensembles.driver import ensemble, plan_of
-from jaxgait.ensembles.labels import descriptions
 from jaxgait.ensembles.members import Members
 from jaxgait.ensembles.plan import Plan, bytes_per_member, compile_blocks, default_workers
+from jaxgait.ensembles.room import disk_bytes, disk_files, free_bytes, free_files
 from jaxgait.ensembles.store import finished
 from jaxgait.ensembles.workers import run_blocks
 from jaxgait.memory import free_memory, size_text
 from jaxgait.model import Model
-
-_UNIT = 4096
-"""Allocation unit of most disks in bytes."""
-_DESCRIPTION, _PER_RESULT = 20, 3
-"""Allocation units that an empty store takes, and units that each result takes before it has blocks."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +51,10 @@ class Estimate:
     """Bytes."""
     free_disk: int | None
     """Bytes free on the disk of the store; None without a store."""
+    disk_files: int
+    """Approximate number of the finished store's files and folders."""
+    free_files: int | None
+    """How many more files the disk of the store can hold; None without a store, and where that is not limited."""
     sample: int
     """Number of members that were run as a sample."""
     sample_seconds: float
@@ -81,7 +76,9 @@ class Estimate:
             yield f"memory: {size_text(self.result_bytes)} of results, {size_text(self.working_bytes)} at work, {free}"
         else:
             yield f"memory: {size_text(self.working_bytes)} at work, {free}"
-            yield f"disk: about {size_text(self.disk_bytes)}; {size_text(self.free_disk)} are free"
+            room = "" if self.free_files is None else f" and {self.free_files} files"
+            need = f"about {size_text(self.disk_bytes)} in {self.disk_files} files"
+            yield f"disk: {need}; {size_text(self.free_disk)}{room} are free"
         found = f"{self.sample} members took {duration(self.sample_seconds)}"
         yield f"time: about {duration(self.seconds)} ({found}), after {duration(self.compile_seconds)} to compile"
 
@@ -117,20 +114,24 @@ def estimate(model: Model, members: Members | Mapping[str, Any] | Any, **request
     sizes = [found["status"].size for _, found in run_blocks(sampled, range(sampled.size), workers)]
     took = time.perf_counter() - compiled
     longest = _most_of_one_worker(plan, (block for block in range(plan.size) if block not in done), workers)
+    block = math.prod(plan.block_shape)
+    batch = min(block, plan.batch or block)
     need = bytes_per_member(plan.model, plan.job, plan.precision, plan.results)
     return Estimate(
         members=plan.members.size,
         shape=plan.members.shape,
         blocks=plan.size,
-        block=math.prod(plan.block_shape),
+        block=block,
         done=len(done),
         workers=workers,
         result_bytes=plan.members.size * plan.result_bytes,
-        disk_bytes=_disk_bytes(plan),
+        disk_bytes=disk_bytes(plan),
         process_bytes=_peak(),
-        working_bytes=workers * math.prod(plan.block_shape) * need,
+        working_bytes=workers * (batch * need + (block - batch) * plan.result_bytes),
         free_memory=free_memory(),
-        free_disk=None if request["store"] is None else _free_disk(request["store"]),
+        free_disk=None if request["store"] is None else free_bytes(request["store"]),
+        disk_files=disk_files(plan),
+        free_files=None if request["store"] is None else free_files(request["store"]),
         sample=sum(sizes),
         sample_seconds=took,
         compile_seconds=compiled - before,
@@ -140,7 +141,7 @@ def estimate(model: Model, members: Members | Mapping[str, Any] | Any, **request
 
 def _sampled(plan: Plan, blocks: int) -> Plan:
     """A plan of some full blocks of members, each spread evenly over the scan."""
-    block = math.prod(plan.block_shape)
+    block = min(math.prod(plan.block_shape), plan.batch or plan.members.size)
     runnable = plan.runnable
     size = len(next(iter(runnable.values())))
     count = min(size, blocks * block)
@@ -170,27 +171,9 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def _free_disk(store: str | os.PathLike[str]) -> int:
-    """Bytes free on the disk of a store, which need not exist yet."""
-    folder = pathlib.Path(store).absolute()
-    while not folder.exists():
-        folder = folder.parent
-    return shutil.disk_usage(folder).free
-
-
 def duration(seconds: float) -> str:
     """A time as text in a convenient unit, such as "1.5 h"."""
     units = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 0.0))
     unit, length = next((one for one in units if seconds >= 1.5 * one[1]), units[-1])
     number = seconds / (length or 1.0)
     return f"{number:.2g} {unit}" if number < 10.0 else f"{number:.0f} {unit}"
-
-
-def _disk_bytes(plan: Plan) -> int:
-    """Rough disk space of the finished store of a plan, counting small files and folders as whole units."""
-    units = _DESCRIPTION
-    for described in descriptions(plan).values():
-        grid = (*plan.blocks, *(1 for _ in described.shape))
-        chunk = math.prod((*plan.block_shape, *described.shape)) * described.dtype.itemsize
-        units += _PER_RESULT + sum(itertools.accumulate(grid[:-1], operator.mul)) + plan.size * -(-chunk // _UNIT)
-    return units * _UNIT

@@ -31,6 +31,7 @@ from jaxgait.ensembles.plan import (
     default_workers,
     largest_batch,
     result_shapes,
+    stored_shape,
 )
 from jaxgait.ensembles.store import open_store, read_store
 from jaxgait.ensembles.validity import valid_members
@@ -319,6 +320,10 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
         valid,
         rejection,
     )
+    if request["store"] is not None and request["batch"] is None:
+        workers = request["workers"] or default_workers(job.devices)
+        larger = stored_shape(members.shape, batch, plan.result_bytes, workers)
+        plan = replace(plan, batch=batch, block_shape=larger if request["cluster"] is None else plan.block_shape)
     _check_names(plan)
     _check_gradients(plan)
     return plan

@@ -20,7 +20,6 @@ import contextlib
 import errno
 import hashlib
 import json
-import math
 import os
 import pathlib
 import platform
@@ -32,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import checks, files, memory, xr
+from jaxgait import checks, files, xr
 from jaxgait.checks import by_name
 from jaxgait.ensembles import checksums, locks
 from jaxgait.ensembles.checksums import COMPLETE, LABELS, MANIFEST, MAX_NAMED, METADATA, PLAN, SCHEMA_VERSION, STATUS
@@ -40,6 +39,7 @@ from jaxgait.ensembles.fingerprint import differences, fingerprint
 from jaxgait.ensembles.labels import Description, attributes, coordinates, descriptions, with_promotions
 from jaxgait.ensembles.objects import Opaque
 from jaxgait.ensembles.plan import Plan, fill_value
+from jaxgait.ensembles.room import lack
 
 OF_FILES = (".nc", ".h5", ".hdf5", ".csv", ".json")
 """Endings of names that a new store must not have."""
@@ -318,19 +318,13 @@ def _create(root: pathlib.Path, plan: Plan) -> None:
     if root.suffix.lower() in OF_FILES:
         name = root.with_suffix("" if root.stem.lower().endswith(".zarr") else ".zarr").name
         raise StoreError(f"{root}: a store is a folder: name it {name}, or write a file (--out)")
-    members = math.prod(n * b for n, b in zip(plan.blocks, plan.block_shape, strict=True))
-    need = members * plan.result_bytes
     draft = files.draft_of(root)
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
         draft.mkdir()  # raises where nothing can be written
         draft.rmdir()
-        free = shutil.disk_usage(root.parent).free
-        if need > free:
-            raise StoreError(
-                f"{root}: the scan needs {memory.size_text(need)} and {memory.size_text(free)} are free: scan fewer "
-                "members, or keep observables instead of trajectories"
-            )
+        if lacking := lack(root.parent, plan):
+            raise StoreError(f"{root}: {lacking}")
         _write_template(draft, root, plan)
         files.flush(draft, *draft.rglob("*"))
         try:

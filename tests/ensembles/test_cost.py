@@ -20,6 +20,8 @@ def test_an_estimate_runs_a_sample_and_counts_the_blocks_of_a_store(tmp_path):
     assert cost.result_bytes == sum(x.nbytes for x in data.data_vars.values())
     taken = sum(4096 * (1 if found.is_dir() else -(-found.stat().st_size // 4096)) for found in place.rglob("*"))
     assert cost.disk_bytes == pytest.approx(taken, rel=0.3) and cost.process_bytes > cost.working_bytes
+    assert cost.disk_files == pytest.approx(sum(1 for _ in place.rglob("*")), rel=0.1)
+    assert any(f"in {cost.disk_files} files; " in line for line in cost.lines())
     after = estimate(Oscillator(), MEMBERS, **REQUEST, batch=8, store=place)
     assert after.done == 6 and after.seconds == 0.0
     assert any("6 of 6 blocks are in the store" in line for line in after.lines())
