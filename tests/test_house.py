@@ -17,6 +17,7 @@ import jaxgait
 
 ROOMS = [
     "libraries",
+    "commits",
     "notes",
     "native",
     "precision",
@@ -235,7 +236,6 @@ COVERED = {
     "plot/scale.py": "plot/test_histories.py",
     "plot/table.py": "plot/test_explorer_page.py",
     "outcome.py": "ensembles/test_ensemble.py",
-    "memory.py": "ensembles/test_members.py",
     "scheme.py": "solve/test_schemes.py",
     "states.py": "test_run.py",
     "solve/checks.py": "bad_inputs/test_bad_inputs.py",

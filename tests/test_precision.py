@@ -71,6 +71,7 @@ ALONE = {
     "jaxgait.notes": "text",
     "jaxgait.outcome": "text",
     "jaxgait.kinds": "protocols",
+    "jaxgait.commits": "names a version",
     "jaxgait.control_groups": "reads numbers of the system",
     "jaxgait.solve.schemes": "chooses",
     "jaxgait.solve.checks": "checks",

@@ -31,7 +31,7 @@ def page(title: str, parts: Iterable[str]) -> str:
     """A complete page of parts made by the other functions; empty ones are left out."""
     body = "\n".join([f"<h1>{html.escape(title)}</h1>", *filter(None, parts)])
     made = made_by()
-    commit = f" (commit {made['commit'][:8]}{made['commit'][40:]})" if made["commit"] else ""
+    commit = f" (commit {made['commit'][:8]}{made['commit'][40:]})"
     command = shlex.join(["jaxgait", *sys.argv[1:]])
     end = paragraph(f"Made by jaxgait {made['jaxgait']}{commit}, {made['created'][:10]}: {command}")
     end += paragraph(f"Machine: {machine()}.")

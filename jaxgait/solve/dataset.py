@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import functools
 import json
-import pathlib
 import platform
-import subprocess
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +15,7 @@ import jax
 import numpy as np
 
 from jaxgait import registry, xr
+from jaxgait.commits import commit
 from jaxgait.contents import contents, is_default
 from jaxgait.kinds import several_phases
 from jaxgait.model import Model, Variable
@@ -186,16 +184,3 @@ def _sampled(sampling: Sampling) -> dict[str, int | float]:
     if sampling.strides is None:
         return {"samples": sampling.samples} | ({} if sampling.duration is None else {"duration_s": sampling.duration})
     return {"strides": sampling.strides, "samples_per_stride": sampling.samples}
-
-
-@functools.cache
-def commit() -> str:
-    """The commit of a checkout of jaxgait, "-dirty" if it has local changes; empty for an installed package."""
-    root = pathlib.Path(__file__).parents[2]
-    if not (root / ".git").exists():
-        return ""
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return ""
