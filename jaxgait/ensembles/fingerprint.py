@@ -12,7 +12,7 @@ import numpy as np
 from jaxgait.contents import is_default
 from jaxgait.ensembles.members import SAMPLED, Members
 from jaxgait.ensembles.plan import Plan
-from jaxgait.ensembles.source import ARRANGEMENT, Sources, digest, name_of, value
+from jaxgait.ensembles.source import ARRANGEMENT, OF_CLASS, Sources, digest, name_of, value
 from jaxgait.measure import Measures
 from jaxgait.model import Model
 
@@ -77,7 +77,7 @@ def _follows(name: str, stored: dict[str, Any], wanted: dict[str, Any]) -> bool:
 def _difference(name: str, stored: Any, wanted: Any) -> str:
     if name == "dimensions" and stored == wanted and [*stored] != [*wanted]:
         return f"order of the dimensions: {', '.join(stored)} in the store, {', '.join(wanted)} now"
-    if stored == wanted:
+    if stored == wanted or _by_class(stored, wanted):
         return ""
     if name in _ORDERS:
         return f"{name}{_ORDERS[name]}: another one in the store"
@@ -90,6 +90,13 @@ def _difference(name: str, stored: Any, wanted: Any) -> str:
         parts = {n: (stored.get(n, _NOTHING), wanted.get(n, _NOTHING)) for n in _changed(stored, wanted)}
         return "; ".join(_difference(f"{name}, {n}", *pair) for n, pair in parts.items())
     return f"{name}: {stored} in the store, {wanted} now"
+
+
+def _by_class(stored: Any, wanted: Any) -> bool:
+    """Whether an object has no values of its own in both, so that its class tells; early versions did not note this."""
+    first, second = (str(x).rpartition(OF_CLASS) for x in (stored, wanted))
+    both = (first[1], first[2]) == (second[1], second[2]) and bool(first[1])
+    return both or (_NOTHING in (stored, wanted) and bool(first[1] or second[1]))
 
 
 def _changed(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:

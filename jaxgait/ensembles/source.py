@@ -45,6 +45,8 @@ NO_NUMBERS = frozenset({"checks", "registry", "report", "plot", "cli", "ensemble
 
 ARRANGEMENT = "which function and value is where"
 """Name of the digest of everything that is found, in order."""
+OF_CLASS = " of its class "
+"""In the text of an object's values, if it has none of its own."""
 
 _LIBRARIES = frozenset({"jax", "jaxlib", "equinox", "diffrax", "optax", "optimistix", "lineax", "numpy", "scipy"})
 _ROOT = pathlib.Path(jaxgait.__file__).parent
@@ -157,7 +159,17 @@ class Sources:
             if not isinstance(getattr(x, "__self__", None), types.ModuleType | None):
                 self._visit(x.__self__, f"{name}.self")
         elif self._is_new(x):
-            self._each(state_of(x, name), name)
+            state = state_of(x, name)
+            self._each(state, name)
+            if not state:
+                self._inherited(x, name)
+
+    def _inherited(self, x: Any, name: str) -> None:
+        """Says of an object without values of its own which ones it has of its class, whose digests decide."""
+        known = {n: part for kind in reversed(type(x).__mro__) for n, part in vars(kind).items() if n[:1] != "_"}
+        plain = [part for item in known.items() if is_plain(item[1]) for part in item]
+        if plain:
+            self._found.setdefault(name, f"{value(plain)}{OF_CLASS}{name_of(type(x))}")
 
     def _module(self, x: types.ModuleType, name: str) -> None:
         """A module as a value: all that it has, if it is the user's."""

@@ -412,6 +412,37 @@ def test_functions_that_names_do_not_tell_apart_are_told_apart():
     assert differences(one, other) == ["which function and value is where: another one in the store"]
 
 
+LAW = """
+class Law:
+    factor = 2.0
+
+    def force(self, x):
+        return self.factor * x
+
+
+law = Law()
+
+
+def observe(run):
+    return law.force(run["x"])
+"""
+
+
+def test_a_changed_attribute_of_an_object_is_compared_with_that_of_its_class(tmp_path):
+    user = module(tmp_path, "hopper_law", LAW)
+    before = digests(user.observe)
+    old = {name: x for name, x in before.items() if name != "value of law"}  # as early versions wrote it
+    assert differences(old, before) == differences(before, old) == []
+    user.Law.factor = 3.0
+    assert differences(before, digests(user.observe)) == ["value of Law.factor: 2.0 in the store, 3.0 now"]
+    user.Law.factor = 2.0
+    user.law.factor = 5.0
+    now = "['factor', 5.0] now"
+    assert differences(before, digests(user.observe)) == [
+        f"value of law: ['factor', 2.0] of its class Law in the store, {now}"
+    ]
+
+
 SLOTTED = """
 class Law:
     __slots__ = ("k",)
