@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxgait import files, registry, xr
 from jaxgait.checks import by_name, first_few, listed, shown, warn_user
-from jaxgait.ensembles.labels import status_codes, status_text, summary
+from jaxgait.ensembles.labels import decoded, status_codes, status_text, summary
 from jaxgait.ensembles.results import missing_histories, over_time, recorded_class, remade
 from jaxgait.model import Model
 from jaxgait.motion.capture.coordinates import AS_THE_RIGHT, SAGITTAL
@@ -56,7 +56,8 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -
       and the leg the one that was measured (`hip_flexion_l`): the right one if that is not known, which the file says.
     - `.sto`: the same of a walk, in radians; all outputs of a run, under their own names.
     - `.csv`: all outputs of a run, every kept stride of a walk over the gait cycle, or the members of a scan without
-      time histories (see `members_csv`), with units in the header.
+      time histories (see `members_csv`), with units in the header. A run and a scan have a second file with their
+      provenance, `NAME.csv-metadata.json` (see `table_metadata`).
 
     OpenSim reads MOT and STO until the first gap: of a walk, the longest stretch in which no angle has one is written,
     without the forces that have one there; of a run, STO lacks the columns with gaps. In CSV gaps are empty cells.
@@ -115,6 +116,37 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -
             notes = () if isinstance(result, Recording) else recording.notes  # those of a file are about that file
             text = storage_text(recording.name, time, found, degrees=ending == ".mot", notes=notes)
     files.text(path, text)
+    if ending == ".csv" and isinstance(result, xr.Dataset) and path.is_file():  # not into a pipe
+        files.text(metadata_path(path), files.as_json(table_metadata(result, path.name)))
+
+
+def metadata_path(table: pathlib.Path) -> pathlib.Path:
+    """Where the provenance of a CSV table is: next to it, under the name that the W3C's CSV on the Web expects.
+
+    Examples:
+        >>> import pathlib
+        >>> from jaxgait.exporting import metadata_path
+        >>> metadata_path(pathlib.Path("members.csv")).name
+        'members.csv-metadata.json'
+    """
+    return table.with_name(f"{table.name}-metadata.json")
+
+
+def table_metadata(result: xr.Dataset, name: str) -> dict[str, Any]:
+    """What a CSV file cannot hold of a result, as metadata of the W3C's CSV on the Web for a table of a name.
+
+    Returns:
+        `@context`, `url`, and `notes` with a dict of the attributes: model, parameters, scheme, tolerances, versions
+        and, of a sample, how it was drawn (`sampled`).
+
+    Examples:
+        >>> from jaxgait import Bungee, simulate
+        >>> from jaxgait.exporting import table_metadata
+        >>> found = table_metadata(simulate(Bungee(), duration=1.0, samples=2), "fall.csv")
+        >>> found["url"], found["notes"][0]["model"]
+        ('fall.csv', 'Bungee')
+    """
+    return {"@context": "http://www.w3.org/ns/csvw", "url": name, "notes": [decoded(result.attrs)]}
 
 
 def check_exportable(model: Any, path: pathlib.Path | None) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait import Bungee, Prosthesis, ensemble, export, simulate
+import jaxgait
+from jaxgait import Bungee, Prosthesis, ensemble, export, simulate, sobol
 from jaxgait.contents import contents
 from jaxgait.ensembles.walks import single_strides
 from jaxgait.exporting import run_columns
@@ -340,6 +341,20 @@ def test_all_outputs_of_any_run_are_read_back(fall, tmp_path):
     assert not found.notes and set(found.angles) == {k for k in fall.data_vars if fall[k].dims == ("time",)}
     for name, x in found.angles.items():
         np.testing.assert_array_equal(x, fall[name])
+
+
+def test_tables_of_runs_and_scans_have_their_provenance_beside_them(fall, tmp_path):
+    scan = ensemble(Bungee(), sobol({"mass": (60.0, 80.0)}, 4, seed=3), duration=1.0, observe=["clearance"], samples=5)
+    for result in (fall, scan):
+        export(result, tmp_path / "table.csv")
+        found = json.loads((tmp_path / "table.csv-metadata.json").read_text())
+        (about,) = found["notes"]
+        assert found["url"] == "table.csv" and about["model"] == "Bungee" and about["rtol"] == result.attrs["rtol"]
+        assert about["parameters"]["gravity"] == float(Bungee().gravity) and about["jaxgait"] == jaxgait.__version__
+    assert about["sampled"] == scan.attrs["sampled"] and "seed=3" in about["sampled"]
+    export(fall, tmp_path / "fall.sto")
+    export("rajagopal_1.26ms", tmp_path / "gait.csv")
+    assert len([*tmp_path.glob("*-metadata.json")]) == 1
 
 
 def test_csv_has_units_in_its_header(run, fall, tmp_path):

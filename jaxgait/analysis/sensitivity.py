@@ -30,6 +30,7 @@ from jaxgait.ensembles import ensemble, sobol, zipped
 from jaxgait.ensembles.columns import Axes, is_table, named
 from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.driver import check_run
+from jaxgait.ensembles.labels import origin
 from jaxgait.ensembles.members import SAMPLED
 from jaxgait.ensembles.spacing import (
     Log,
@@ -85,7 +86,8 @@ def sobol_indices(
         `total_interval` along `bound`; with `local`, `slope` (the measure's unit per unit of the parameter) at the
         centre, and `linear`, the shares of the variance if the measure were linear with these slopes (in the logarithm
         for `Log`; no dimension). The coordinate `over` says how each parameter varied.
-        Over `measure`: `mean` and `deviation` in its unit, and the number of `rows` used.
+        Over `measure`: `mean` and `deviation` in its unit, and the number of `rows` used. The attributes are those of
+        the ensemble (model, parameters, scheme, tolerances, versions, how it was `sampled`), and the arguments above.
 
     Warns:
         UserWarning: if rows are left out, and if the interval of an index is outside 0 to 1, or longer than that.
@@ -133,7 +135,8 @@ def sobol_indices(
     units = {"parameter_unit": ("parameter", [parameter_info(model, n).unit for n in names])}
     units["measure_unit"] = ("measure", [m.unit for m in measures])
     units["over"] = ("parameter", [range_text(one) for one in ranges.values()])
-    return data.merge(slopes).assign_coords(units).assign_attrs(members=members.size, rows=count, confidence=confidence)
+    own = {"members": members.size, "rows": count, "seed": seed, "confidence": confidence, "resamples": resamples}
+    return data.merge(slopes).assign_coords(units).assign_attrs(origin(found) | own)
 
 
 def _check_variances(ranges: Mapping[str, Any]) -> None:

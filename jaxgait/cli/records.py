@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import json
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
@@ -17,6 +15,7 @@ from jaxgait.cli.parsing import choices
 from jaxgait.definition import RESERVED_RESULTS
 from jaxgait.ensembles import summary
 from jaxgait.ensembles.gaps import undefined
+from jaxgait.ensembles.labels import decoded
 from jaxgait.ensembles.spacing import logarithmic
 from jaxgait.measure import known, with_gaps
 from jaxgait.model import Model
@@ -42,7 +41,7 @@ def run_record(data: xr.Dataset) -> dict[str, Any]:
     """
     histories = dict(_histories(data))
     return {
-        "attributes": _attributes(data),
+        "attributes": decoded(data.attrs),
         "variables": {name: {**_labels(x), **_ends(x), **_range(x)} for name, x in histories.items()},
         "measures": {name: {**_labels(x), "value": _exact(x)} for name, x in measures_of(data).items()},
         "events": list(_events(data)),
@@ -87,7 +86,7 @@ def scan_record(data: xr.Dataset) -> dict[str, Any]:
     infinite = {n: int((np.isinf(x) & completed).sum()) for n, x in single.items()}
     gaps = undefined(data, [name for name in single if name not in RESERVED_RESULTS])  # of numbers that are now loaded
     return {
-        "attributes": _attributes(data),
+        "attributes": decoded(data.attrs),
         "members": data["status"].size,
         "outcomes": summary(data),
         "axes": {name: {**_labels(x), "values": x.values} for name, x in axes.items()},
@@ -118,7 +117,7 @@ def dataset_record(data: xr.Dataset) -> dict[str, Any]:
     """
     columns = {str(name): x for name, x in data.variables.items()}
     return {
-        "attributes": _attributes(data),
+        "attributes": decoded(data.attrs),
         "variables": {name: {**_labels(x), "dims": list(x.dims), "values": x.values} for name, x in columns.items()},
     }
 
@@ -180,17 +179,6 @@ def origin(
     made = made_by() | {"command": shlex.join(["jaxgait", *sys.argv[1:]])}
     bounds = {"bounds": dict(over), **({"logarithmic": spread} if spread else {})}
     return {"model": type(model).__name__, "parameters": found, **bounds, "made_by": made}
-
-
-def _attributes(data: xr.Dataset) -> dict[str, Any]:
-    """The attributes of a Dataset, with mappings and lists, which files store as JSON text, decoded."""
-    return {str(name): _decoded(x) for name, x in data.attrs.items()}
-
-
-def _decoded(x: Any) -> Any:
-    with contextlib.suppress(ValueError):
-        return json.loads(x) if isinstance(x, str) and x.startswith(("{", "[")) else x
-    return x
 
 
 def _labels(data: xr.DataArray | xr.Variable) -> dict[str, str]:

@@ -32,7 +32,7 @@ from jaxgait.ensembles import (
 )
 from jaxgait.ensembles.members import constant
 from jaxgait.ensembles.realism import unrealistic
-from jaxgait.exporting import ENDINGS, check_exportable, export
+from jaxgait.exporting import ENDINGS, check_exportable, export, metadata_path
 from jaxgait.measure import Measures, known
 from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT, Outcome
@@ -305,3 +305,5 @@ def _save(data: xr.Dataset, out: pathlib.Path | None) -> None:
     if out is not None:
         export(data, out) if out.suffix.lower() in ENDINGS else files.netcdf(out, data)
         print(f"wrote {out}")
+        if (about := metadata_path(out)).is_file() and out.suffix.lower() == ".csv":
+            print(f"wrote {about}, its provenance")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxgait import xr
+from jaxgait.ensembles.checksums import COMPLETE
 from jaxgait.ensembles.members import DRIVE, INITIAL, MOTIONS, PERSON
 from jaxgait.ensembles.plan import Plan, stem
 from jaxgait.fields import declared
@@ -24,6 +26,8 @@ from jaxgait.units import ratio
 
 VALUES = "member_values"
 """Attribute of a scan: its coordinates without which no member is known, as JSON."""
+_OF_MEMBERS = (VALUES, "efficiency", COMPLETE, "status_legend", "retries_legend")
+"""Attributes that describe members, and how the work was done."""
 MASKED = int(np.iinfo(np.int32).min)
 """Instead of the code of a member that was masked, such as by `where`."""
 MASKED_TEXT, NOT_RUN = "masked (no status)", "not run yet"
@@ -116,6 +120,22 @@ def attributes(plan: Plan) -> dict[str, Any]:
         VALUES: json.dumps([name for name in plan.members.labels if name in own]),
         **plan.members.attrs,
     }
+
+
+def decoded(attrs: Mapping[Any, Any]) -> dict[str, Any]:
+    """Attributes with mappings and lists, which files store as JSON text, decoded."""
+    return {str(name): _decoded(x) for name, x in attrs.items()}
+
+
+def _decoded(x: Any) -> Any:
+    with contextlib.suppress(ValueError):
+        return json.loads(x) if isinstance(x, str) and x.startswith(("{", "[")) else x
+    return x
+
+
+def origin(data: xr.Dataset) -> dict[str, Any]:
+    """The attributes of a scan that still hold for what is computed from all of its members together."""
+    return {str(name): x for name, x in data.attrs.items() if name not in _OF_MEMBERS}
 
 
 def status_codes(codes: Any) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Sobol indices: those of the Ishigami function, which are known; rows that fail; what is asked in vain."""
 
+import json
 from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
@@ -98,6 +99,11 @@ def test_known_indices_lie_in_their_intervals(found):
         low, high = one[f"{name}_interval"].values.T
         assert ((low <= np.array(exact)) & (np.array(exact) <= high)).all() and (high - low < 0.4).all()
     assert float(one["mean"]) == pytest.approx(3.5, abs=0.1) and one.measure_unit == "N"
+    origin = found.attrs
+    assert json.loads(origin["parameters"]) and origin["sampled"].endswith("count=1024, seed=0)")
+    assert (origin["seed"], origin["resamples"], origin["confidence"]) == (0, 200, 0.95)
+    assert {"model", "module", "contents", "scheme", "rtol", "precision", "jaxgait", "commit", "versions"} <= {*origin}
+    assert not {"member_values", "status_legend", "efficiency"} & {*origin}, "of members, which it has not"
     assert found.attrs["members"] == 1024 * 5 and list(found.parameter_unit.values) == ["m", "1", "1"]
 
 
