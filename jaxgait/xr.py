@@ -6,9 +6,9 @@ Importing it, with pandas, takes a fifth of our import time.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from xarray import DataArray, Dataset, open_dataset, open_zarr, zeros_like
+    from xarray import DataArray, Dataset, concat, open_dataset, open_zarr, zeros_like
 
-__all__ = ["DataArray", "Dataset", "open_dataset", "open_zarr", "zeros_like"]
+__all__ = ["DataArray", "Dataset", "concat", "open_dataset", "open_zarr", "zeros_like"]
 
 
 def __getattr__(name: str) -> Any:

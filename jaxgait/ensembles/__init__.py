@@ -4,6 +4,7 @@ from jaxgait.ensembles.cost import Estimate as Estimate
 from jaxgait.ensembles.cost import estimate as estimate
 from jaxgait.ensembles.driver import ensemble as ensemble
 from jaxgait.ensembles.float32 import float32_error as float32_error
+from jaxgait.ensembles.joining import joined as joined
 from jaxgait.ensembles.labels import failed as failed
 from jaxgait.ensembles.labels import summary as summary
 from jaxgait.ensembles.members import Members as Members

@@ -13,6 +13,7 @@ from jaxgait.checks import by_name, shown
 from jaxgait.ensembles.columns import Axes, named, numbers, units_of
 from jaxgait.ensembles.members import INITIAL, SAMPLED, Members, along, check_memory, initial_value
 from jaxgait.ensembles.spacing import (
+    SOBOL_LENGTH,
     Log,
     check_distribution,
     check_positive,
@@ -54,7 +55,7 @@ def latin_hypercube(over: Axes, count: int, *, seed: int = 0) -> Members:
 
 
 @by_name()
-def sobol(over: Axes, count: int, *, seed: int = 0) -> Members:
+def sobol(over: Axes, count: int, *, seed: int = 0, skip: int = 0) -> Members:
     """Scrambled Sobol points in a box of parameters; dimension `sample`.
 
     Args:
@@ -65,9 +66,11 @@ def sobol(over: Axes, count: int, *, seed: int = 0) -> Members:
             off by `scipy.stats.truncnorm`.
         count: how many points; best a power of two.
         seed: of the random numbers.
+        skip: how many points of the sequence come before: those that another sample with this seed has. With as many,
+            both together have the points of one sample of twice the size (`jaxgait.ensembles.joined`).
 
     Raises:
-        ParameterError: for impossible ranges, distributions, counts and seeds.
+        ParameterError: for impossible ranges, distributions, counts and seeds, and beyond the end of the sequence.
         MemoryError: for more members than fit in memory.
 
     Examples:
@@ -77,7 +80,9 @@ def sobol(over: Axes, count: int, *, seed: int = 0) -> Members:
         ('sample',) (256,) 70.0
     """
     given, ranges = _ranges(over, count, seed)
-    return _sampled("sobol", given, ranges, sobol_points(len(ranges), count, seed), seed)
+    if _count("skip", skip, 0) + count > SOBOL_LENGTH:
+        raise ParameterError(f"skip and count must not exceed {SOBOL_LENGTH} points together, got {skip} and {count}")
+    return _sampled("sobol", given, ranges, sobol_points(len(ranges), count, seed, skip), seed, skip)
 
 
 @by_name()
@@ -152,8 +157,11 @@ def _ranges(over: Axes, count: int, seed: int) -> tuple[dict[str, Any], dict[str
     return given, ranges
 
 
-def _sampled(how: str, given: Mapping[str, Any], ranges: Mapping[str, Any], unit: np.ndarray, seed: int) -> Members:
+def _sampled(
+    how: str, given: Mapping[str, Any], ranges: Mapping[str, Any], unit: np.ndarray, seed: int, skip: int = 0
+) -> Members:
     """Members at points of the unit box, (members, parameters)."""
     values, units = dict(zip(ranges, spread([*ranges.values()], unit).T, strict=True)), units_of(given)
-    attrs = {SAMPLED: f"{how}({ranges_text(ranges, units)}, {len(unit)}, seed={seed})"}
+    after = f", skip={skip}" if skip else ""
+    attrs = {SAMPLED: f"{how}({ranges_text(ranges, units)}, {len(unit)}, seed={seed}{after})"}
     return replace(along("sample", values), units=units, attrs=attrs)

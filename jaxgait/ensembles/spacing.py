@@ -242,8 +242,12 @@ class Spacing(NamedTuple):
         return self.low * (jnp if isinstance(x, jax.Array) else np).exp(self.rate * x)
 
 
-def sobol_points(dimensions: int, count: int, seed: int) -> Float[np.ndarray, "count dimensions"]:
-    """The first points of a scrambled Sobol sequence in the unit box (no dimension).
+SOBOL_LENGTH = 1 << 30
+"""Number of points of a Sobol sequence of SciPy."""
+
+
+def sobol_points(dimensions: int, count: int, seed: int, skip: int = 0) -> Float[np.ndarray, "count dimensions"]:
+    """The first points of a scrambled Sobol sequence in the unit box (no dimension), or those after `skip` points.
 
     Examples:
         >>> from jaxgait.ensembles.spacing import sobol_points
@@ -253,5 +257,8 @@ def sobol_points(dimensions: int, count: int, seed: int) -> Float[np.ndarray, "c
     """
     from scipy.stats import qmc
 
+    sequence = qmc.Sobol(dimensions, rng=seed)
+    if skip:
+        return sequence.fast_forward(skip).random(count)
     power = int(count - 1).bit_length()  # a power of two keeps the points balanced
-    return qmc.Sobol(dimensions, rng=seed).random_base2(power)[:count]
+    return sequence.random_base2(power)[:count]

@@ -247,9 +247,9 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
             directory that is not a Zarr store or whose metadata are unreadable.
 
     Warns:
-        UserWarning: if some members are still to be run, or again because their block was not recorded, although no
-            process is running the scan: it was interrupted. Where the system cannot tell whether one is, there is no
-            warning.
+        UserWarning: for a store of another program, such as of `to_zarr`, whose files cannot be checked; if some
+            members are still to be run, or again because their block was not recorded, although no process is running
+            the scan: it was interrupted. Where the system cannot tell whether one is, there is no warning.
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
@@ -269,6 +269,8 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
         if not (root / PLAN).is_file():
             raise StoreError(f"{root} is not a Zarr store: give the directory that --store or store= named") from error
         raise StoreError(f"{root}: zarr.json is unreadable, so that no array is found; {checksums.REPAIR}") from error
+    if not (root / PLAN).parent.is_dir():
+        checks.warn_user(f"{root} has no records of jaxgait (.jaxgait): whether its files are complete is not checked")
     try:
         declared = json.loads((root / PLAN).read_text())["results"]
         names = dict.fromkeys(name for name in [*declared, *data.data_vars] if name in data.data_vars)
