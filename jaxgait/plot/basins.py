@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from jaxgait.analysis.attractors import FELL, OTHER, REACHED, Basin
-from jaxgait.plot.style import FAILED, GREEN, ORANGE, style
+from jaxgait.plot.panels import legend
+from jaxgait.plot.style import FAILED, GREEN, ORANGE, cell_edges, style
 
 FATES = {FELL: ("falls", FAILED), REACHED: ("reaches the gait", GREEN), OTHER: ("walks on, elsewhere", ORANGE)}
 """Names and colours of the outcomes of walks."""
@@ -46,7 +47,7 @@ def basin_map(
         figure, ax = plt.subplots(figsize=(6.0, 4.6))
         draw_basin(ax, found, x, y, gait=gait)
         ax.set(xlabel=labels[0], ylabel=labels[1])
-        figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+        legend(figure, fontsize=8)
     return figure
 
 
@@ -74,7 +75,8 @@ def draw_basin(ax: Axes, found: Basin, x: ArrayLike, y: ArrayLike, *, gait: Arra
     if points.ndim != 2 or points.shape[1] != 2:
         raise ValueError(f"gait must be its two coordinates on the map, (points, 2), got the shape {points.shape}")
     shades = ListedColormap([FATES[fate][1] for fate in (FELL, REACHED, OTHER)])
-    ax.pcolormesh(across, up, found.outcome.T, cmap=shades, vmin=-0.5, vmax=2.5, shading="nearest", rasterized=True)
+    edges = cell_edges(across), cell_edges(up)
+    ax.pcolormesh(*edges, found.outcome.T, cmap=shades, vmin=-0.5, vmax=2.5, rasterized=True)
     for fate, (name, colour) in FATES.items():
         if np.any(found.outcome == fate):
             ax.scatter([], [], s=60.0, marker="s", color=colour, label=name)

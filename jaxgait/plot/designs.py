@@ -18,10 +18,10 @@ from matplotlib.ticker import MaxNLocator
 from jaxgait.ensembles.spacing import Log, Spacing
 from jaxgait.optimization.evaluate import SINCE
 from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, UNSEARCHED, Optimum
-from jaxgait.plot.jumps import parted
-from jaxgait.plot.panels import named_artists
+from jaxgait.plot.jumps import instants, parted
+from jaxgait.plot.panels import grid, legend
 from jaxgait.plot.references import draw_references, references, with_their_references
-from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, make_logarithmic, style
+from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, cell_edges, make_logarithmic, style
 from jaxgait.units import displayed, with_unit
 
 _MIN_DISTANCE = 1e-6
@@ -60,17 +60,13 @@ def paths(found: Optimum, *, scan: xr.DataArray | None = None) -> Figure:
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]] or [(names[0], None)]
     goal = textwrap.fill(axis_label(found.history["objective"]), HIGH)
     with style():
-        columns = min(len(pairs), 3)
-        rows = -(-len(pairs) // columns)
-        figure, axes = plt.subplots(rows, columns, figsize=(5.2 * columns, 4.2 * rows), squeeze=False)
-        for ax in axes.flat[len(pairs) :]:
-            ax.set_visible(False)
-        for ax, (a, b) in zip(axes.flat, pairs, strict=False):
+        figure, axes = grid(len(pairs), (5.2, 4.2))
+        for ax, (a, b) in zip(axes, pairs, strict=True):
             points = _path(ax, found, a, b, scan if scan is not None and {a, b} == set(scan.dims) else None)
             _span(ax, found.bounds, a, b)
             ax.set_xlabel(axis_label(a, found.history[a].attrs["units"]))
             ax.set_ylabel(goal if b is None else axis_label(b, found.history[b].attrs["units"]))
-        axes[0, 0].legend(
+        axes[0].legend(
             loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, fontsize=7, handletextpad=0.1, columnspacing=0.8
         )
         if points is not None:
@@ -98,7 +94,8 @@ def _path(ax: Axes, found: Optimum, a: str, b: str | None, scan: xr.DataArray | 
     limits = _of_the_better(colour, found.objective) if colour.size else {}
     points = ax.scatter(history[a].values[valid], y.values[valid], c=colour, s=12, zorder=3, **limits)
     if scan is not None:
-        mesh = ax.pcolormesh(scan[a], scan[b], scan.transpose(b, a), shading="nearest", zorder=0, rasterized=True)
+        edges = [cell_edges(scan[name].values, isinstance(found.bounds[name], Log)) for name in (a, b)]
+        mesh = ax.pcolormesh(*edges, scan.transpose(b, a), zorder=0, rasterized=True)
         mesh.set_norm(points.norm)
         points.set_edgecolor("white")
     ran = np.isfinite(history["objective"].values).any(axis=1)  # a failed start is only a cross
@@ -218,8 +215,7 @@ def room(found: Optimum) -> Figure:
         if local.ridge_unknown:
             why = textwrap.fill(f"{FOLLOWED}: unknown, because {local.ridge_unknown}", TITLE)
             ax.plot([], [], ls="", label=why)
-        named = named_artists(figure)
-        figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=2, fontsize=7)
+        legend(figure, ncols=2, fontsize=7)
     return figure
 
 
@@ -253,12 +249,8 @@ def slopes(
         'stiffness'
     """
     with style():
-        columns = min(len(names), 3)
-        rows = -(-len(names) // columns)
-        figure, axes = plt.subplots(rows, columns, figsize=(3.4 * columns + 0.6, 3.4 * rows), squeeze=False)
-        for ax in axes.flat[len(names) :]:
-            ax.set_visible(False)
-        for ax, name, x, y in zip(axes.flat, names, differences.T, exact.T, strict=False):
+        figure, axes = grid(len(names), (3.4, 3.4), extra=(0.6, 0.0))
+        for ax, name, x, y in zip(axes, names, differences.T, exact.T, strict=True):
             both = np.concatenate([x, y])[np.isfinite(np.concatenate([x, y]))]
             if both.size:
                 ends = np.array([min(0.0, both.min()), max(0.0, both.max())])  # with zero, for a sense of the size
@@ -272,8 +264,7 @@ def slopes(
             ax.set_ylabel(f"slope of the search\n({per})")
             ax.set_title(name)
         if last_is_best:
-            named = named_artists(figure)
-            figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=2, fontsize=7)
+            legend(figure, ncols=2, fontsize=7)
     return figure
 
 
@@ -327,8 +318,13 @@ def _compared(ax: Axes, before: xr.Dataset, after: xr.Dataset, name: str, line: 
         return
     for run, colour, when in ((before, ORANGE, "before"), (after, BLUE, "after")):
         if np.isfinite(run[name]).any():
-            at = run["event_time"].values if "event_time" in run else np.zeros(0)
-            ax.plot(*parted(run.time.values, run[name].values, at), line, color=colour, lw=1.2, label=f"{prefix}{when}")
+            ax.plot(
+                *parted(run.time.values, run[name].values, instants(run)),
+                line,
+                color=colour,
+                lw=1.2,
+                label=f"{prefix}{when}",
+            )
         else:
             ended = str(run.attrs.get("status_text", "no values")).partition(" (")[0]
             ax.plot([], [], line, color=colour, lw=1.2, label=f"{prefix}{when}: {ended}")

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -15,10 +14,10 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from jaxgait.plot import panels
 from jaxgait.plot.style import GREY, RED, axis_label, style
 
 _MAX_LETTERS = 36
-_COLUMNS = 3
 _TICKS = 4
 """Most intervals between ticks: labels of values such as 0.99725 are long."""
 _MARKS = ("o", "D", "^", "s", "v", "P")
@@ -47,25 +46,19 @@ def trade_offs(fronts: Mapping[str, xr.Dataset] | xr.Dataset) -> Figure:
     """
     named = {str(fronts.attrs.get("method")): fronts} if isinstance(fronts, xr.Dataset) else dict(fronts)
     (x, y, *others), parameters = _common(named)
-    shown, n = [*others, *parameters], len(others) + len(parameters)
+    shown = [*others, *parameters]
     with style():
-        columns = min(n, _COLUMNS)
-        rows = -(-n // columns)
-        size = (4.6 * columns + 0.4, 3.8 * rows)
-        figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, sharex=True, sharey=True)
-        for ax in axes.flat[n:]:
-            ax.set_visible(False)
-        for ax, colour in zip(axes.flat, shown, strict=False):
+        figure, axes = panels.grid(len(shown), (4.6, 3.8), extra=(0.4, 0.0), sharex=True, sharey=True)
+        for i, (ax, colour) in enumerate(zip(axes, shown, strict=True)):
             _panel(figure, ax, named, x, y, colour)
-            if ax in axes[:, 0]:  # panels in a row share their y axis
+            if i % panels.PER_ROW == 0:  # panels in a row share their y axis
                 ax.set_ylabel(textwrap.fill(axis_label(next(iter(named.values()))[y]), _MAX_LETTERS))
             else:
                 ax.tick_params(left=False)
             ax.tick_params(labelbottom=True)
             ax.xaxis.set_major_locator(MaxNLocator(_TICKS))
             ax.ticklabel_format(axis="both", useOffset=False)
-        handles = axes[0, 0].get_legend_handles_labels()
-        figure.legend(*handles, loc="outside upper left", ncols=len(handles[1]))
+        panels.legend(figure, "outside upper left")
     return figure
 
 

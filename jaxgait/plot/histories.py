@@ -20,7 +20,7 @@ from jaxgait.ensembles.results import over_time
 from jaxgait.measure import with_gaps
 from jaxgait.plot.jumps import split_at_jumps
 from jaxgait.plot.maps import draw_map, no_value, set_scale
-from jaxgait.plot.panels import as_names, chosen, distinct, first_few, named_artists, scalar_histories
+from jaxgait.plot.panels import as_names, chosen, distinct, first_few, legend, named_artists, scalar_histories
 from jaxgait.plot.references import draw_reference, draw_references, references, with_their_references
 from jaxgait.plot.runs import (
     MAX_NAMED,
@@ -383,5 +383,5 @@ def _legend(figure: Figure) -> None:
     named = named_artists(figure)
     if named:
         columns = max(1, min(4 if len(named) > 8 else 2, LEGEND // max(map(len, named))))
-        figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=columns, fontsize=7)
+        legend(figure, ncols=columns, fontsize=7)
         figure.set_figheight(figure.get_figheight() + 0.15 * -(-len(named) // columns))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Bool
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import ListedColormap
@@ -70,7 +71,7 @@ def draw_map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> No
     first, second = (rows.columns[n] for n in along)
     values = np.ma.masked_invalid(x.transpose(*rows.dims).values.T.astype(float))
     empty = np.ma.getmaskarray(values)
-    draw = (_cells if x.ndim == 2 else _samples)(ax, rows, along)
+    draw = (cells if x.ndim == 2 else _samples)(ax, rows, along)
     column = rows.columns.get(str(x.name))
     title = column.title if column else axis_label(str(x.name))
     ax.grid(visible=False)
@@ -85,7 +86,7 @@ def draw_map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> No
             title += _mark_extremes(ax, values.T.ravel(), rows, first, second)
     ax.set_title(title, fontsize=8, loc="left")
     if empty.any():
-        _draw_empty(ax, draw, empty, rows, x)
+        draw_empty(ax, empty, rows, along, own=x.name == "status")
     _mark_early_ends(ax, ~empty.T.ravel(), rows, along)
     for axis, column in ((ax.xaxis, first), (ax.yaxis, second)):
         set_scale(axis, column)
@@ -114,8 +115,20 @@ def set_scale(axis: Axis, column: Column) -> None:
         axis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _cells(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:
-    """Draws numbers of a grid of members as cells."""
+def cells(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:
+    """A function that draws numbers of a grid of members, (second dimension, first one), as cells with given looks.
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> import numpy as np
+        >>> import xarray as xr
+        >>> from jaxgait.plot.maps import cells
+        >>> from jaxgait.plot.table import table
+        >>> scan = xr.Dataset({"rho": (("k", "c"), [[0.9, 0.8]])}, {"k": [1.0], "c": [3.0, 4.0]})
+        >>> mesh = cells(plt.figure().subplots(), table(scan), ["k", "c"])(scan.rho.values.T)
+        >>> print(np.unique(mesh.get_coordinates()[..., 0]))
+        [0.95 1.05]
+    """
     across, up = _corners(rows, along)
     return lambda z, **looks: (ax.pcolor if "hatch" in looks else ax.pcolormesh)(across, up, z, **looks)
 
@@ -184,11 +197,34 @@ def _text(column: Column, value: float) -> str:
     return column.names[int(value)] if column.names else with_unit(f"{float(f'{value:.4g}'):.10g}", column.unit)
 
 
-def _draw_empty(ax: Axes, draw: Callable[..., Any], empty: np.ndarray, rows: Table, x: xr.DataArray) -> None:
-    """Members without a value in the colour of their status, hatched or crossed out: it is not a value's colour."""
-    own = x.name == "status"
+def draw_empty(
+    ax: Axes, empty: Bool[np.ndarray, "*members"], rows: Table, along: Sequence[str], *, own: bool = False
+) -> None:
+    """Members without a value in the colour of their status, hatched or crossed out: it is not a value's colour.
+
+    Args:
+        ax: where to draw.
+        empty: which members these are, with the last dimension of the scan first.
+        rows: the table of the scan.
+        along: names of the two parameters, first that along the x axis.
+        own: whether the picture is one of the status, which then is the value.
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> import numpy as np
+        >>> import xarray as xr
+        >>> from jaxgait.plot.maps import draw_empty
+        >>> from jaxgait.plot.table import table
+        >>> scan = xr.Dataset({"status": (("k", "c"), [[0, 1]])}, {"k": [1.0], "c": [3.0, 4.0]})
+        >>> ax = plt.figure().subplots()
+        >>> draw_empty(ax, np.array([[False], [True]]), table(scan), ["k", "c"])
+        >>> [label.split(":")[0] for label in ax.get_legend_handles_labels()[1]]
+        ['no value']
+    """
+    grid = len(rows.dims) == 2
+    draw = (cells if grid else _samples)(ax, rows, along)
     looks: dict[str, Any] = {}
-    if x.ndim != 2:
+    if not grid:
         looks = {"marker": "o" if own else "x"}
     elif empty.sum() <= MAX_HATCHED and not own:
         looks = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.stride import LOAD, UNITS, embedded_stride, sampled
 from jaxgait.motion.verdict import DISPLAY, Verdict, travel
+from jaxgait.plot.panels import legend
 from jaxgait.plot.style import BLUE, GREEN, GREY, RED, axis_label, style
 
 NAMES = {
@@ -56,7 +57,7 @@ def stride(verdict: Verdict) -> Figure:
         for ax in (axes[-1, 0], axes[-2, 1]):
             ax.tick_params(labelbottom=True)
             ax.set_xlabel(axis_label("stride", "%"))
-        figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        legend(figure, ncols=4)
         axes[-1, 1].axis("off")
         axes[-1, 1].text(0.0, 0.8, _summary(verdict), transform=axes[-1, 1].transAxes, fontsize=7.5, va="top")
         good, colour = ("usable", "black") if verdict.usable else ("not usable", RED)

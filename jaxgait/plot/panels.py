@@ -1,4 +1,4 @@
-"""What the panels of a picture show: the variables that are chosen or there, and one legend for all of them."""
+"""The panels of a picture: a grid of them, the variables that are chosen or there, and one legend for all of them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,45 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
 import xarray as xr
 from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 
 from jaxgait.checks import nearest
 
 MAX_PANELS = 8
 """Largest number of panels if no variables are named."""
+PER_ROW = 3
+"""Largest number of panels of a grid next to each other."""
+
+
+def grid(
+    count: int, size: tuple[float, float], *, extra: tuple[float, float] = (0.0, 0.0), **shared: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure with panels in rows of up to `PER_ROW`; those that fill the last row are hidden.
+
+    Args:
+        count: number of panels.
+        size: width and height of each in inches.
+        extra: room for what is beside and above all of them, in inches.
+        **shared: options of `matplotlib.pyplot.subplots`, such as ``sharey=True``.
+
+    Examples:
+        >>> from jaxgait.plot.panels import grid
+        >>> figure, panels = grid(4, (2.0, 1.5))
+        >>> print(len(panels), figure.get_size_inches())
+        4 [6. 3.]
+    """
+    columns = min(count, PER_ROW)
+    rows = -(-count // columns)
+    figsize = (size[0] * columns + extra[0], size[1] * rows + extra[1])
+    figure, axes = plt.subplots(rows, columns, figsize=figsize, squeeze=False, **shared)
+    for ax in axes.flat[count:]:
+        ax.set_visible(False)
+    return figure, list(axes.flat[:count])
 
 
 def scalar_histories(data: xr.Dataset, dim: str = "time") -> list[str]:
@@ -138,6 +169,26 @@ def named_artists(figure: Figure) -> dict[str, Artist]:
         ['measured']
     """
     return {name: one for ax in figure.axes for one, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+
+
+def legend(figure: Figure, loc: str = "outside lower center", **looks: Any) -> Legend:
+    """One legend, beside the panels, for all that have names in any of them; in one line unless `ncols` is given.
+
+    Args:
+        figure: where to draw it.
+        loc: its place; one that begins with "outside" takes room of its own.
+        **looks: further options of `matplotlib.figure.Figure.legend`.
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> from jaxgait.plot.panels import legend
+        >>> figure, panels = plt.subplots(2, layout="constrained")
+        >>> lines = [ax.plot([0.0, 1.0], label="measured") for ax in panels]
+        >>> [text.get_text() for text in legend(figure).get_texts()]
+        ['measured']
+    """
+    named = named_artists(figure)
+    return figure.legend(list(named.values()), list(named), loc=loc, **{"ncols": max(len(named), 1)} | looks)
 
 
 def of_known(function: Callable[..., Any], *args: Any, **options: Any) -> Any:

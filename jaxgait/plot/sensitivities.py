@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
@@ -16,13 +15,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from jaxgait.plot.panels import PER_ROW, grid, legend
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
 from jaxgait.units import with_unit
 
 _HATCHED: dict[str, Any] = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}
 _DOUBTFUL = "a slope, not a change: runs with it\nfail, are unstable, or differ by over half"
 _MAX_LETTERS = 34
-_COLUMNS = 3
 _SHORT = (-2, 4)
 """Powers of ten between which numbers are short enough without."""
 
@@ -66,22 +65,16 @@ def tornado(found: xr.Dataset, *, searched: Collection[str] = (), max_bars: int 
         if doubtful & {*names}:
             handles.append(Patch(facecolor=GREY, label=_DOUBTFUL, **_HATCHED))
         if handles:
-            figure.legend(handles=handles, loc="outside lower center", ncols=1 if len(panels) == 1 else _COLUMNS)
+            figure.legend(handles=handles, loc="outside lower center", ncols=1 if len(panels) == 1 else PER_ROW)
     return figure
 
 
 def _panels(count: int, names: Sequence[str], high: float) -> tuple[Figure, list[Axes]]:
     """Panels of measures in rows, each with a line of a height in inches for every parameter, the first at the top."""
-    columns = min(count, _COLUMNS)
-    rows, height = -(-count // columns), 1.1 + high * len(names)
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(1.8 + 3.3 * columns, rows * height + 0.3), squeeze=False, sharey=True
-    )
-    for ax in axes.flat[count:]:
-        ax.set_visible(False)
-    axes[0, 0].set_yticks(range(len(names)), names)
-    axes[0, 0].invert_yaxis()
-    return figure, list(axes.flat[:count])
+    figure, panels = grid(count, (3.3, 1.1 + high * len(names)), extra=(1.8, 0.3), sharey=True)
+    panels[0].set_yticks(range(len(names)), names)
+    panels[0].invert_yaxis()
+    return figure, panels
 
 
 def _longest(change: Float[np.ndarray, "measures parameters"], count: int) -> np.ndarray:
@@ -159,5 +152,5 @@ def shares(found: xr.Dataset) -> Figure:
             part = "" if kept == drawn else f" ({kept} of {drawn} rows)"
             ax.set(title=str(name).replace("_", " ") + part, xlabel="share of the variance")
             ax.axvline(0.0, color=GREY, lw=0.8)
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        legend(figure)
     return figure

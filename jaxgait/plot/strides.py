@@ -20,7 +20,7 @@ from jaxgait.ensembles.labels import status_codes
 from jaxgait.ensembles.members import PERSON
 from jaxgait.ensembles.results import flat
 from jaxgait.outcome import COMPLETED_TEXT, Outcome
-from jaxgait.plot.panels import chosen, distinct, named_artists, of_known, scalar_histories
+from jaxgait.plot.panels import chosen, distinct, legend, named_artists, of_known, scalar_histories
 from jaxgait.plot.references import draw_reference, draw_references, references, with_their_references
 from jaxgait.plot.runs import MAX_NAMED, Runs, ending, fixed_values, looks, member_names, runs_by_name
 from jaxgait.plot.style import axis_label, broken, style
@@ -178,8 +178,8 @@ def over_stride(
         bands = any(ax.collections for ax in axes.flat) and _shape(low_high)[1] not in named
         note = _together(own_notes, f"bands: {_shape(low_high)[1]}" if bands else "")
         columns = max(1, min(3, NOTE // (max(map(len, named)) + HANDLE)))
-        figure.legend(list(named.values()), list(named), loc="outside upper left", ncols=columns, title=note or None,
-                      title_fontsize=8, alignment="left")  # fmt: skip
+        titled: dict[str, Any] = {"title": note or None, "title_fontsize": 8, "alignment": "left"}
+        legend(figure, "outside upper left", ncols=columns, **titled)
     return figure
 
 

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jaxgait.plot.fronts import trade_offs
-from jaxgait.plot.panels import named_artists
+from jaxgait.plot.panels import legend
 from jaxgait.plot.sensitivities import shares, tornado
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
 from jaxgait.units import displayed
@@ -126,8 +126,7 @@ def draw_curves(trials: Sequence[Curves], side_panel: bool = False) -> tuple[Fig
         of_quantity.setdefault(quantity, (upper, lower))
         _draw(upper, lower, one)
         upper.set_title(one.name, loc="right", fontsize=9)
-    named = named_artists(figure)
-    figure.legend(list(named.values()), list(named), loc="outside upper left", ncols=len(named))
+    legend(figure, "outside upper left")
     row, column = cell(len(trials))
     return figure, figure.add_subplot(grid[row : row + 2, column]) if side_panel else None
 

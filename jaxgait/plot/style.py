@@ -170,15 +170,28 @@ def keep_level(ax: Axes) -> None:
         ax.set_ylim(middle - LEVEL * largest, middle + LEVEL * largest)
 
 
-def cell_edges(centres: Num[np.ndarray, " cells"], geometric: bool = False) -> Float[np.ndarray, " edges"]:
-    """Edges of cells around two or more values: halfway between them, on a logarithmic axis as seen there.
+def cell_edges(
+    centres: Num[np.ndarray, " cells"], geometric: bool = False, *, alone: float | None = None
+) -> Float[np.ndarray, " edges"]:
+    """Edges of cells around values: halfway between them, on a logarithmic axis as seen there.
+
+    Args:
+        centres: values in any unit, in their order along the axis.
+        geometric: whether the axis is logarithmic.
+        alone: width of the cell around a single value, in its unit; without one a tenth of the value (1 around zero).
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.plot.style import cell_edges
         >>> print(cell_edges(np.array([1.0, 2.0, 4.0])))
         [0.5 1.5 3.  5. ]
+        >>> print(cell_edges(np.array([2.0])), cell_edges(np.array([0.0]), alone=4.0))
+        [1.9 2.1] [-2.  2.]
     """
+    if len(centres) == 1:
+        (centre,) = np.asarray(centres, float)
+        half = 0.5 * (alone or 0.1 * abs(centre) or 1.0)
+        return np.array([centre - half, centre + half])
     x = np.log(centres) if geometric else np.asarray(centres, float)
     middle = (x[1:] + x[:-1]) / 2.0
     edges = np.concatenate([2.0 * x[:1] - middle[:1], middle, 2.0 * x[-1:] - middle[-1:]])

@@ -32,6 +32,12 @@ def test_every_start_has_the_colour_of_its_fate_and_the_legend_says_which():
     np.testing.assert_array_equal(ax.lines[0].get_xydata(), [[0.1, -1.9]])
 
 
+def test_a_single_value_of_a_coordinate_has_a_cell_with_a_width():
+    figure = basin_map(Basin(OUTCOME[:1], OUTCOME[:1]), [0.2], RATES)
+    corners = np.asarray(figure.axes[0].collections[0].get_coordinates())
+    np.testing.assert_allclose(np.unique(corners[..., 0]), [0.19, 0.21])
+
+
 def test_fates_that_do_not_occur_are_not_in_the_legend():
     figure = basin_map(Basin(np.full((3, 2), REACHED), OUTCOME), ANGLES, RATES)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["reaches the gait"]

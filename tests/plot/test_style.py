@@ -30,6 +30,9 @@ def test_a_picture_of_an_unknown_kind_is_not_written(tmp_path):
 def test_edges_of_cells_are_halfway_between_their_centres():
     np.testing.assert_allclose(cell_edges(np.array([1.0, 2.0, 4.0])), [0.5, 1.5, 3.0, 5.0])
     np.testing.assert_allclose(cell_edges(np.array([1.0, 100.0]), geometric=True), [0.1, 10.0, 1000.0])
+    np.testing.assert_allclose(cell_edges(np.array([-2.0])), [-2.1, -1.9])
+    np.testing.assert_allclose(cell_edges(np.array([0.0])), [-0.5, 0.5])
+    np.testing.assert_allclose(cell_edges(np.array([5.0]), alone=4.0), [3.0, 7.0])
     np.testing.assert_allclose(cell_edges(np.array([100, 200], np.uint8)), [50.0, 150.0, 250.0])
 
 
