@@ -14,16 +14,22 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from jaxgait.analysis import gait
 from jaxgait.motion.drive import GaitDrive
+from jaxgait.plot.maps import cells, draw_empty, set_scale
+from jaxgait.plot.panels import PER_ROW, grid, legend, named_artists
 from jaxgait.plot.runs import brief, ending
-from jaxgait.plot.style import BLUE, FAILED, GREY, ORANGE, RED, axis_label, cell_edges, style
+from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
+from jaxgait.plot.table import Table, table
 from jaxgait.precision import float64_default
 
 ORDER_COLOURS = ("#555555", "#FFFFFF", BLUE, ORANGE, "#CC79A7")
 """Colours of irregular gaits and of periods one to four."""
+LEAST_AMPLITUDE = 1e-2
+"""Amplitude in deg at the lower end of spectra, if the peaks are much higher."""
+ABOVE = 1.3
+"""Upper end of the axis of spectra, relative to the highest peak."""
 
 
 def knee_curves(runs: Mapping[str, xr.Dataset], period: float, last: int = 3) -> Figure:
@@ -45,8 +51,7 @@ def knee_curves(runs: Mapping[str, xr.Dataset], period: float, last: int = 3) ->
             ax.plot(strides[shown], np.degrees(run.knee_angle[shown]), color=BLUE, label="prosthesis")
             title = ": ".join(filter(None, (label, brief(ending(run)))))
             ax.set(title=title, ylabel=axis_label("knee flexion", "deg"))
-        axes[0, 0].set_ylim(top=86)  # room for the legend
-        axes[0, 0].legend(loc="upper left", ncols=2)
+        legend(figure, "outside upper left")
         axes[-1, 0].set_xlabel(axis_label("time", "strides"))
     return figure
 
@@ -58,19 +63,19 @@ def spectra(runs: Mapping[str, xr.Dataset], strides: int, samples_per_stride: in
     Amplitudes in deg, frequencies up to `highest` in 1/stride.
     """
     with style():
-        columns = min(len(runs), 3)
-        rows = -(-len(runs) // columns)
-        figure, axes = plt.subplots(rows, columns, figsize=(3.6 * columns, 3.0 * rows), sharey=True, squeeze=False)
-        for ax in axes.flat[len(runs) :]:
-            ax.set_visible(False)
-        for ax, (label, run) in zip(axes.flat, runs.items(), strict=False):
+        figure, axes = grid(len(runs), (3.6, 3.0), sharey=True)
+        highest_peak = 0.0
+        for ax, (label, run) in zip(axes, runs.items(), strict=True):
             curve = jnp.degrees(run.knee_angle.values[-strides * samples_per_stride - 1 : -1])
             frequency, amplitude = (np.asarray(x) for x in gait.spectrum(curve, strides))
             shown = (frequency > 0) & (frequency <= highest)
             _lines(ax, frequency[shown], amplitude[shown])
-            ax.set(title=label, xlabel=axis_label("frequency", "1/stride"), yscale="log", ylim=(1e-2, 60))
+            highest_peak = np.nanmax(amplitude[shown], initial=highest_peak)
+            ax.set(title=label, xlabel=axis_label("frequency", "1/stride"), yscale="log")
             ax.set_xticks(np.arange(0, highest + 0.1, 0.5), minor=True)
-        for ax in axes[:, 0]:
+        top = ABOVE * (highest_peak or 1.0)
+        axes[0].set_ylim(min(LEAST_AMPLITUDE, 1e-3 * top), top)
+        for ax in axes[::PER_ROW]:
             ax.set_ylabel(axis_label("amplitude", "deg"))
     return figure
 
@@ -199,7 +204,9 @@ def ground_load(
 
 
 def scan_maps(scan: xr.Dataset, path: xr.Dataset | None = None) -> Figure:
-    """Maps of rho, peak flexion and subharmonic order over the damper's k and c/k; failed members are grey.
+    """Maps of rho, peak flexion and subharmonic order over the damper's k and c/k.
+
+    Members that did not complete are hatched in the colours of their statuses, which the legend names.
 
     Args:
         scan: dimensions `k` (N/m) and `ratio` (c/k in s) with `rho`, `peak_flexion`, `order`, `status`.
@@ -207,13 +214,15 @@ def scan_maps(scan: xr.Dataset, path: xr.Dataset | None = None) -> Figure:
     """
     with style():
         figure, axes = plt.subplots(1, 3, figsize=(11, 4.2), sharey=True)
-        ok = scan.status == 0
+        scan = scan.assign_coords(k=("k", scan.k.values / 1e3, {"units": "kN/m"}))
+        rows = table(scan)
+        rows = rows._replace(statuses=tuple((brief(sentence), colour) for sentence, colour in rows.statuses))
         for ax, name, low in ((axes[0], "rho", 0.93), (axes[1], "peak_flexion", None)):
-            mesh = _map(ax, scan, scan[name].where(ok), vmin=low)
+            mesh = _map(ax, scan[name], rows, vmin=low)
             # without a label, which would look like that of the next y axis
             figure.colorbar(mesh, ax=ax, extend="min" if low else "neither")
         colours, norm = ListedColormap(ORDER_COLOURS), BoundaryNorm(np.arange(-0.5, 5), 5)
-        mesh = _map(axes[2], scan, scan["order"].where(ok), cmap=colours, norm=norm)
+        mesh = _map(axes[2], scan["order"], rows, cmap=colours, norm=norm)
         bar = figure.colorbar(mesh, ax=axes[2], ticks=range(5))
         bar.ax.set_yticklabels(["irregular", "T", "2T", "3T", "4T"])
         for ax, title in zip(
@@ -222,19 +231,24 @@ def scan_maps(scan: xr.Dataset, path: xr.Dataset | None = None) -> Figure:
             ax.set(title=title, xlabel=axis_label("k", "kN/m"))
         axes[0].set_ylabel(axis_label("c/k", "s"))
         if path is not None:
+            limits = axes[0].get_ylim()
             _draw_path(axes[0], path)
-            across, up = (cell_edges(centres.values)[[0, -1]] for centres in (scan.k / 1e3, scan.ratio))
-            axes[0].set(xlim=across, ylim=up)  # a path may leave the map
-        folded = Patch(color=FAILED, label="the knee folds")
-        handles = [*axes[0].get_legend_handles_labels()[0], folded]
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+            axes[0].set(xlim=axes[1].get_xlim(), ylim=limits)  # a path may leave the map
+        if named_artists(figure):
+            legend(figure, ncols=PER_ROW)
     return figure
 
 
-def _map(ax: Axes, scan: xr.Dataset, values: xr.DataArray, **keywords: Any) -> Any:
-    ax.set_facecolor(FAILED)
-    ax.grid(False)
-    return ax.pcolormesh(scan.k / 1e3, scan.ratio, values.transpose("ratio", "k"), shading="nearest", **keywords)
+def _map(ax: Axes, x: xr.DataArray, rows: Table, **keywords: Any) -> Any:
+    """One map of the members that completed, in the given colours, and of the others by their statuses."""
+    along = ["k", "ratio"]
+    empty = ~(np.isfinite(x.transpose(*rows.dims).values) & rows.completed.reshape(rows.shape)).T
+    mesh = cells(ax, rows, along)(np.ma.masked_array(x.transpose(*rows.dims).values.T, empty), **keywords)
+    draw_empty(ax, empty, rows, along)
+    for axis, name in ((ax.xaxis, "k"), (ax.yaxis, "ratio")):
+        set_scale(axis, rows.columns[name])
+    ax.grid(visible=False)
+    return mesh
 
 
 def _draw_path(ax: Axes, path: xr.Dataset) -> None:

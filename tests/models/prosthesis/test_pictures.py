@@ -42,3 +42,30 @@ def test_knees_are_titled_with_how_they_ended():
     figure = pictures.knee_curves({"soft": run, "stiff": folded}, period=1.0)
     assert [ax.get_title() for ax in figure.axes] == ["soft", "stiff: ended early: folded, 0.8 s into the run"]
     plt.close(figure)
+
+
+def test_no_flexion_and_no_peak_of_a_spectrum_is_cut_off():
+    knee = np.radians(103.0) * np.sin(np.pi * np.arange(301) / 100.0) ** 2
+    run = xr.Dataset(
+        {"knee_angle": ("time", knee), "measured_knee_angle": ("time", knee)}, {"time": np.arange(301) / 100}
+    )
+    curves, amplitudes = pictures.knee_curves({"large": run}, 1.0), pictures.spectra({"large": 2.0 * run}, 3, 100)
+    assert curves.axes[0].get_ylim()[1] > 103.0
+    assert amplitudes.axes[0].get_ylim() == pytest.approx((0.01, 1.3 * 103.0))
+    plt.close("all")
+
+
+def test_maps_name_how_members_ended_that_did_not_complete():
+    values = xr.Dataset(
+        {name: (("k", "ratio"), [[0.95, 2.0], [np.nan, np.nan]]) for name in ("rho", "peak_flexion", "order")}
+        | {"status": (("k", "ratio"), [[0, 1], [1, 10]])},
+        {"k": [1e4, 2e4], "ratio": [0.01, 0.02]},
+        {"status_legend": '{"0": "completed", "1": "step limit reached", "10": "ended early: folded (dead point)"}'},
+    )
+    figure = pictures.scan_maps(values)
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == ["no value: ended early: folded", "no value: step limit reached"]
+    for ax in figure.axes[:3]:
+        shown = np.ma.getmaskarray(np.ma.asarray(ax.collections[0].get_array()))
+        np.testing.assert_array_equal(shown.reshape(2, 2), [[False, True], [True, True]])
+    plt.close(figure)
