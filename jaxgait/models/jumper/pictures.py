@@ -12,9 +12,19 @@ from jaxtyping import Float
 from matplotlib.colors import ListedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
+from jaxgait.plot.panels import legend
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, axis_label, cell_edges, style
 
+LIGHTEST, ABOVE = 0.1, 1.5
+"""Ends of the axis of landings: the lower one in body weights, the upper one relative to the largest force."""
+PER_LINE = 3
+"""Names of runs in a line of a legend."""
+STUD_SPACING = 4.2
+"""Width in cm of a single row of studs on the map of a sole: the spacing of the boot's rows."""
+AROUND = 5.0
+"""Room in cm around the studs on a map of both soles."""
 SLIPPING_FRACTION = 0.95
 """Fraction of the kinetic friction limit above which a stud counts as slipping on the map."""
 MARKS = {"sticks": (BLUE, 1.8), "slips": (ORANGE, 1.8), "in the air": (GREY, 0.6)}
@@ -46,9 +56,11 @@ def landings(runs: Mapping[str, xr.Dataset], weight: float) -> Figure:
             axes[0].plot(run.time, force / weight, color=colour, label=name, lw=1.2)
             axes[1].plot(run.time, run.com_z, color=colour)
         axes[0].axhline(1.0, color="black", lw=0.8, ls="--")
-        axes[0].set(ylabel=axis_label("vertical force", "body weights"), yscale="log", ylim=(0.1, 100.0))
-        axes[0].set_yticks([0.1, 1.0, 10.0, 100.0], labels=["0.1", "1", "10", "100"])
-        axes[0].legend(loc="upper left")
+        axes[0].set(ylabel=axis_label("vertical force", "body weights"), yscale="log")
+        axes[0].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        peak = max((float(run.grf_z.max()) for run in runs.values()), default=0.0) / weight
+        axes[0].set_ylim(LIGHTEST, max(ABOVE * peak, 100.0 * LIGHTEST))
+        legend(figure, "outside upper left", ncols=PER_LINE)
         axes[1].set(ylabel=axis_label("height of the CoM", "m"), xlabel=axis_label("time", "s"))
     return figure
 
@@ -74,7 +86,7 @@ def sole_map(run: xr.Dataset, rows: tuple[float, ...], friction: float) -> Figur
 
     Rows in m ahead of the ankle; the coefficient of friction has no dimension.
     """
-    edges = 100.0 * np.r_[rows[0] - 0.021, (np.array(rows[1:]) + np.array(rows[:-1])) / 2, rows[-1] + 0.021]
+    edges = cell_edges(100.0 * np.array(rows), alone=STUD_SPACING)
     touching = run.depth.values > 0.0
     sliding = np.abs(run.tangential.values) > SLIPPING_FRACTION * friction * run.normal.values
     state = np.where(touching, np.where(sliding, 2, 1), 0)
@@ -109,7 +121,9 @@ def foot_maps(
         positions: of the studs in the soles' frame, (ahead, left of the middle between the feet) in m, as in the runs.
         friction: kinetic friction coefficient.
     """
-    top = max(float(run.normal.max()) for run in runs.values())
+    top = max(float(run.normal.max()) for run in runs.values()) or 1.0
+    across, ahead = -100.0 * positions[:, 1], 100.0 * positions[:, 0]
+    xlim, ylim = ((float(x.min()) - AROUND, float(x.max()) + AROUND) for x in (across, ahead))
     with style():
         figure, axes = plt.subplots(
             len(runs), len(times), figsize=(1.2 * len(times) + 1.4, 1.75 * len(runs) + 0.7), sharex=True, sharey=True
@@ -121,7 +135,6 @@ def foot_maps(
                 pull = np.linalg.norm(run.tangential.sel(time=t, method="nearest").values, axis=-1)
                 slips, pressed = pull > SLIPPING_FRACTION * friction * load, load > 0.0
                 edges = np.where(slips, ORANGE, BLUE)
-                across, ahead = -100.0 * positions[:, 1], 100.0 * positions[:, 0]
                 axis.scatter(across[~pressed], ahead[~pressed], s=8, facecolors="none", edgecolors=GREY, linewidths=0.6)
                 shown = axis.scatter(
                     across[pressed],
@@ -133,7 +146,8 @@ def foot_maps(
                     cmap="Greys",
                     norm=PowerNorm(0.5, vmin=0.0, vmax=top),
                 )
-                axis.set(aspect="equal", xlim=(-15.0, 15.0), ylim=(-8.0, 20.0), xticks=(-10, 0, 10))
+                axis.set(aspect="equal", xlim=xlim, ylim=ylim)
+                axis.xaxis.set_major_locator(MaxNLocator(2))
                 axis.set_title(f"{t:.3f} s")
                 axis.grid(False)
             row[0].set_ylabel(f"{name}\n" + axis_label("ahead of the ankle", "cm"))

@@ -48,6 +48,26 @@ def test_sole_map_shows_sticking_slipping_and_hovering_rows():
     plt.close(figure)
 
 
+@pytest.mark.parametrize(
+    ("rows", "edges"), [((0.0, 0.01, 0.02), [-0.5, 0.5, 1.5, 2.5]), ((0.05,), [2.9, 7.1])], ids=["dense", "single"]
+)
+def test_rows_of_studs_on_the_map_are_as_wide_as_their_spacing(rows, edges):
+    columns = {name: (("time", "row"), np.ones((4, len(rows)))) for name in ("depth", "normal", "tangential")}
+    figure = sole_map(xr.Dataset(columns, {"time": np.linspace(0.0, 0.3, 4)}), rows, friction=0.7)
+    corners = np.asarray(figure.axes[0].collections[0].get_coordinates())
+    np.testing.assert_allclose(np.unique(corners[..., 1].round(9)), edges)
+    plt.close(figure)
+
+
+def test_the_hardest_landing_lies_within_the_axis():
+    columns = {"grf_z": ("time", [0.0, 700.0, 120000.0, 700.0]), "com_z": ("time", np.ones(4))}
+    figure = landings({"hard": xr.Dataset(columns, {"time": [0.0, 0.1, 0.2, 0.3]})}, weight=687.0)
+    low, high = figure.axes[0].get_ylim()
+    assert low == pytest.approx(0.1) and high > 120000.0 / 687.0
+    assert not figure.axes[0].get_legend() and len(figure.legends) == 1  # outside, where it hides no landing
+    plt.close(figure)
+
+
 def test_a_robot_of_four_bars_has_postures():
     figure = postures(np.zeros((2, 4, 2, 2)), np.array([0.0, 0.1]))
     assert [line.get_color() for line in figure.axes[0].lines[1:5]] == [BLUE, BLUE, BLUE, GREY]
@@ -76,4 +96,16 @@ def test_foot_maps_ring_each_stud_by_its_state():
     hovering, pressed = figure.axes[0].collections[:2]
     np.testing.assert_allclose(np.asarray(hovering.get_offsets())[:, 0], [-10.0, 10.0])  # left foot on the left
     np.testing.assert_allclose(np.array(pressed.get_edgecolor()), [to_rgba(BLUE), to_rgba(ORANGE)])
+    plt.close(figure)
+
+
+def test_foot_maps_show_every_stud_also_before_any_touches():
+    studs = np.array([[0.30, 0.0], [0.0, 0.2], [0.0, 0.0]])
+    columns = {
+        "normal": (("time", "stud"), np.zeros((2, 3))),
+        "tangential": (("time", "stud", "axis"), np.zeros((2, 3, 2))),
+    }
+    figure = foot_maps({"jump": xr.Dataset(columns, {"time": [0.0, 0.1]})}, [0.0], studs, friction=0.7)
+    (left, right), (behind, ahead) = figure.axes[0].get_xlim(), figure.axes[0].get_ylim()
+    assert left < -20.0 and right > 0.0 and behind < 0.0 and ahead > 30.0  # cm
     plt.close(figure)
