@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 
 from jaxgait.checks import count, listed, shown
 from jaxgait.models.exoskeleton.scene import AXES, exchanged
+from jaxgait.plot.runs import looks
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, axis_label, style
 
 PART_COLOURS = {"left leg": BLUE, "right leg": ORANGE, "torso": GREY}
@@ -37,15 +38,16 @@ def actuator_curves(data: xr.Dataset, groups: Mapping[str, Group]) -> Figure:
         groups: title of each panel with its curves: (variable, link), with the variables "M_phi", "M_psi" and "F".
 
     Raises:
-        ValueError: for anything but lists of curves, and for curves that the histories do not have.
+        ValueError: for anything but lists of curves, for curves that the histories do not have, and for moments and
+            forces in one panel.
     """
     for title, curves in groups.items():
         _check_curves(data, title, curves)
     with style():
         figure, axes = plt.subplots(len(groups), 1, figsize=(7, 2.3 * len(groups)), sharex=True, squeeze=False)
         for ax, (title, curves) in zip(axes[:, 0], groups.items(), strict=True):
-            for i, (name, link) in enumerate(curves):
-                ax.plot(data.time, data[name].sel(link=link), color=PALETTE[i], label=symbol(name, link))
+            for (name, link), look in zip(curves, looks(len(curves)), strict=True):
+                ax.plot(data.time, data[name].sel(link=link), label=symbol(name, link), **look)
             ax.axhline(0, color="k", lw=0.5)
             ax.set_title(title, loc="left")
             first = curves[0][0]
@@ -64,6 +66,8 @@ def _check_curves(data: xr.Dataset, title: str, curves: Group) -> None:
             raise ValueError(
                 f"{title!r} has an unknown curve {curve!r}: give a variable ({listed(_ACTUATORS)}) and a link ({links})"
             )
+    if len(units := sorted({str(data[name].attrs["units"]) for name, _ in curves})) > 1:
+        raise ValueError(f"{title!r} has curves in {listed(units, 'and')}, which share no axis: give each a panel")
 
 
 def symbol(name: str, link: int) -> str:

@@ -29,12 +29,20 @@ def test_curves_have_their_values(walk):
     [
         ([("M_psi", 9)], r"unknown curve \('M_psi', 9\): give .*\(M_phi, M_psi or F\) and a link \(1, 2, 3, 4, 5\)"),
         ([("M", 1)], r"unknown curve \('M', 1\)"),
+        ([("M_psi", 1), ("F", 1)], r"'knee' has curves in N and N m, which share no axis: give each a panel"),
         ([], "the curves of 'knee' as a list such as .*, got "),
     ],
 )
 def test_unknown_curves_raise(walk, curves, message):
     with pytest.raises(ValueError, match=message):
         pictures.actuator_curves(walk, {"knee": curves})
+
+
+def test_a_panel_may_have_more_curves_than_there_are_colours(walk):
+    curves = [(name, link) for name in ("M_phi", "M_psi") for link in range(1, 6)]
+    (ax,) = pictures.actuator_curves(walk, {"all": curves}).axes
+    looks = {(line.get_color(), line.get_linestyle()) for line in ax.get_legend().get_lines()}
+    assert len(looks) == len(curves)
 
 
 def test_legs_keep_their_colours_when_roles_change(walk):
