@@ -116,6 +116,7 @@ EXCEPT = {
     "jaxgait.ensembles.walks.single_strides",
     "jaxgait.measure.last",
     "jaxgait.models.prosthesis.pictures.spectra",
+    "jaxgait.plot.strides.order",
 }
 """Decorated all the same."""
 

@@ -16,6 +16,8 @@ from jaxgait.precision import float64_default
 
 REGULAR, IRREGULAR, UNKNOWN = 1, 0, -1
 MAX_ORDER = 4
+COMPARED_STRIDES = 2 * MAX_ORDER + 1
+"""Number of last strides of a run from which its order is found."""
 PERIODICITY_TOLERANCE = np.radians(0.5)
 """Largest difference in rad of two strides, at any phase, that count as equal (knee specification, section 7)."""
 ROUNDINGS = 8.0
@@ -79,17 +81,20 @@ def _stride_difference(table: Float[Array, "strides phases"], order: int) -> Flo
 
 @float64_default
 def subharmonic_order(
-    table: Float[Array, "strides phases"], tolerance: float = float(PERIODICITY_TOLERANCE)
+    table: Float[Array, "strides phases"],
+    tolerance: float | Float[Array, ""] = float(PERIODICITY_TOLERANCE),
+    most: int = MAX_ORDER,
 ) -> Int[Array, ""]:
-    """The number of strides after which the motion repeats: 1 (period of the drive) to 4; 0: irregular, -1: NaN.
+    """The number of strides after which the motion repeats: 1 (period of the drive) to `most`; 0: irregular, -1: NaN.
 
-    Strides are compared with those one to four strides later only. A motion that drifts by less than the tolerance per
-    stride counts as repeating, like one that settles; `jaxgait.solve.periodic.fixed_point` tells whether there is a
+    Strides are compared with those one to `most` strides later only. A motion that drifts by less than the tolerance
+    per stride counts as repeating, like one that settles; `jaxgait.solve.periodic.fixed_point` tells whether there is a
     periodic gait.
 
     Args:
-        table: the last strides of a run: more than `MAX_ORDER`, better twice as many.
+        table: the last strides of a run: more than `most`, better twice as many.
         tolerance: largest difference in the unit of the curve.
+        most: the largest order that is looked for.
 
     Raises:
         ValueError: for too few strides.
@@ -101,11 +106,11 @@ def subharmonic_order(
         >>> int(subharmonic_order(every_other))
         2
     """
-    if table.shape[0] <= MAX_ORDER:
-        raise ValueError(f"the order needs more than {MAX_ORDER} strides, got {table.shape[0]}")
+    if table.shape[0] <= most:
+        raise ValueError(f"the order needs more than {most} strides, got {table.shape[0]}")
     order = jnp.zeros((), jnp.int32)
-    for m in range(MAX_ORDER, 0, -1):
-        order = jnp.where(_stride_difference(table, m) < tolerance, m, order)
+    for m in range(most, 0, -1):
+        order = jnp.where(_stride_difference(table, m) <= tolerance, m, order)
     return jnp.where(jnp.isnan(table).any(), UNKNOWN, order)
 
 

@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
@@ -15,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jaxgait import checks
-from jaxgait.analysis.gait import IRREGULAR, MAX_ORDER
+from jaxgait.analysis.gait import COMPARED_STRIDES, IRREGULAR, MAX_ORDER, PERIODICITY_TOLERANCE, subharmonic_order
 from jaxgait.ensembles.labels import status_codes
 from jaxgait.ensembles.members import PERSON
 from jaxgait.ensembles.results import flat
@@ -24,6 +26,7 @@ from jaxgait.plot.panels import chosen, distinct, legend, named_artists, of_know
 from jaxgait.plot.references import draw_reference, draw_references, references, with_their_references
 from jaxgait.plot.runs import MAX_NAMED, Runs, ending, fixed_values, looks, member_names, runs_by_name
 from jaxgait.plot.style import axis_label, broken, style
+from jaxgait.precision import float64_default
 from jaxgait.run import TRANSIENT_STRIDES, WHOLE_WITHIN
 from jaxgait.units import displayed
 
@@ -37,10 +40,8 @@ FAINT = 0.2
 """Opacity of bands, and of many single strides."""
 FEWEST = 50
 """Samples per stride below which curves are polygons that cut off peaks: the knee's measures need as many."""
-COMPARED = 2 * MAX_ORDER
-"""Number of last strides by which strides that alternate between gaits are found."""
 REPEATED = 0.01
-"""Largest difference of strides that count as the same, as a fraction of the range of the curve: 0.6 deg of a knee."""
+"""Largest difference of strides that count as the same, as a fraction of the range of a curve that is no angle."""
 Spread = Literal["sd"] | Sequence[float | int] | np.ndarray | None
 
 
@@ -256,19 +257,28 @@ def _orders(data: xr.Dataset, names: Sequence[str]) -> Int[np.ndarray, " members
     """After how many strides the run, or each member, repeats by its last ones: the most by any of the variables."""
     found = np.zeros(0, dtype=int)
     for name in names:
-        curves = _curves(data, name)
+        curves, unit = _curves(data, name), displayed(data[name]).attrs.get("units")
         done = curves.completed.sum(axis=1).max(initial=0)  # of members all or none
-        first = max(min(TRANSIENT_STRIDES, done - 1), done - COMPARED)
-        of_one = order(curves.values[:, first:done]) if done - first > 0 else np.full(len(curves.values), IRREGULAR)
+        first = max(min(TRANSIENT_STRIDES, done - 1), done - COMPARED_STRIDES)
+        of_one = np.full(len(curves.values), IRREGULAR)
+        if done > first:
+            of_one = order(curves.values[:, first:done], np.degrees(PERIODICITY_TOLERANCE) if unit == "deg" else None)
         found = np.maximum(found, of_one) if found.size else of_one
     return found
 
 
-def order(table: Float[np.ndarray, "members strides samples"]) -> Int[np.ndarray, " members"]:
-    """The number of strides, up to `MAX_ORDER` and half of those given, after which curves repeat within `REPEATED`.
+@float64_default
+def order(
+    table: Float[np.ndarray, "members strides samples"], tolerance: float | None = None
+) -> Int[np.ndarray, " members"]:
+    """The number of strides, up to `MAX_ORDER` and half of those given, after which curves repeat.
 
-    `IRREGULAR` (0) if they do not, or have gaps. The unit of the curves does not matter. As
-    `jaxgait.analysis.gait.subharmonic_order`, for any variable.
+    `IRREGULAR` (0) if they do not, or have gaps. See `jaxgait.analysis.gait.subharmonic_order`.
+
+    Args:
+        table: strides of each member, in the unit of the curve.
+        tolerance: largest difference of strides that count as the same, in that unit; by default `REPEATED` of the
+            range of each member's curve.
 
     Examples:
         >>> import numpy as np
@@ -277,11 +287,11 @@ def order(table: Float[np.ndarray, "members strides samples"]) -> Int[np.ndarray
         >>> print(order(np.stack([every_other, 0.0 * every_other])))
         [2 1]
     """
-    most = REPEATED * (np.max(table, axis=(1, 2)) - np.min(table, axis=(1, 2)))
-    found = np.full(len(table), IRREGULAR)
-    for m in range(min(MAX_ORDER, table.shape[1] // 2), 0, -1):
-        found[np.abs(table[:, m:] - table[:, :-m]).max(axis=(1, 2)) <= most] = m
-    return found
+    extent = np.max(table, axis=(1, 2)) - np.min(table, axis=(1, 2))
+    largest = REPEATED * extent if tolerance is None else np.full(len(table), tolerance)
+    most = min(MAX_ORDER, table.shape[1] // 2)
+    found = jax.vmap(lambda one, own: subharmonic_order(one, own, most))(jnp.asarray(table), jnp.asarray(largest))
+    return np.maximum(np.asarray(found), IRREGULAR)
 
 
 def _notes(

@@ -2,11 +2,13 @@
 
 import warnings
 
+import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
 
+from jaxgait.analysis.gait import COMPARED_STRIDES, stride_table, subharmonic_order
 from jaxgait.plot import strides
 from jaxgait.plot.histories import picture
 from jaxgait.plot.strides import FEWEST, order, over_stride, stride_time
@@ -237,6 +239,15 @@ def test_curves_of_a_drift_or_with_gaps_have_no_order():
     table = np.arange(6.0)[:, None] * np.ones(3)
     assert order(np.stack([table, np.where(table == 5.0, np.nan, 1.0)])).tolist() == [0, 0]
     assert order(np.ones((1, 1, 3))).tolist() == [0], "one stride repeats nothing"
+
+
+@pytest.mark.parametrize(("apart", "expected"), [(0.008, 1), (0.0092, 2)])  # rad: 0.46 and 0.53 deg
+def test_a_picture_and_the_measure_of_one_knee_have_the_same_order(apart, expected):
+    knee = np.append(np.concatenate([h * SHAPE for h in (1.0, 1.0 + apart) * 5]), 0.0) / SHAPE.max()
+    data = xr.Dataset({"knee": ("time", knee, {"units": "rad"})}, {"time": np.linspace(0.0, 10.0, 41)})
+    data = data.assign_attrs(strides=10, samples_per_stride=4)
+    assert strides._orders(data, ["knee"]).tolist() == [expected]
+    assert int(subharmonic_order(stride_table(jnp.asarray(knee), 4)[-COMPARED_STRIDES:])) == expected
 
 
 def test_too_few_samples_are_said(monkeypatch):

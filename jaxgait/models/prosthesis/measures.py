@@ -23,9 +23,6 @@ from jaxgait.run import TRANSIENT_STRIDES, Run
 
 ANALYSED_STRIDES = 5
 """Most strides, at the end of a run, of which measures are taken (the paper runs 20 and takes the last 5)."""
-COMPARED_STRIDES = 9
-"""Number of last strides compared for the subharmonic order, each with those up to four strides later, within 0.5 deg:
-a slower drift counts as order 1."""
 SETTLED_STRIDES = 20
 """Least number of strides for the order, as in the paper: after ten, gaits of period one have not settled and count as
 irregular. `dataclasses.replace(MEASURES["order"], strides=...)` allows shorter runs."""
@@ -82,7 +79,7 @@ def _strides(run: Run) -> int:
 
 
 def _order(run: Run) -> Float[Array, ""]:
-    strides = jnp.radians(run.once(_table)[-COMPARED_STRIDES:])
+    strides = jnp.radians(run.once(_table)[-gait.COMPARED_STRIDES :])
     order = gait.subharmonic_order(strides)
     return only_if(order >= 0, order.astype(strides.dtype))
 
