@@ -20,7 +20,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Complex, Float, Inexact
 
 from jaxgait import checks
-from jaxgait.precision import float64_default
+from jaxgait.native import kept
+from jaxgait.precision import cast, float64_default
 from jaxgait.solve.periodic import Point, ReturnMap, checked_search
 from jaxgait.solve.sections import check_section
 
@@ -218,6 +219,19 @@ def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: 
         >>> round(float(chaotic), 2)  # log 2
         0.69
     """
+    z0 = checked_search(model, z0)
+    check_section(return_map, model, z0)
+    checks.count("strides", strides)
+    checks.count("discard", discard, least=0)
+    # Generic, so that it lies in no invariant subspace, such as that of symmetric motions.
+    direction = np.random.default_rng(0).normal(size=z0.shape)
+    unit = jnp.asarray(direction / np.linalg.norm(direction), z0.dtype)
+    return jnp.mean(_growth(return_map, cast(model), z0, unit, discard + strides)[discard:])
+
+
+@kept
+def _growth(return_map: ReturnMap, model: Any, z0: Array, direction: Array, strides: int) -> Array:
+    """Logarithms of the factors by which a perturbation grows, one per stride."""
 
     def one(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Array]:
         z, direction = carry
@@ -225,12 +239,4 @@ def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: 
         size = jnp.linalg.norm(tangent)
         return (z, tangent / size), jnp.log(jnp.where(size > 0.0, size, jnp.nan))
 
-    z0 = checked_search(model, z0)
-    check_section(return_map, model, z0)
-    checks.count("strides", strides)
-    checks.count("discard", discard, least=0)
-    # Generic, so that it lies in no invariant subspace, such as that of symmetric motions.
-    direction = np.random.default_rng(0).normal(size=z0.shape)
-    start = (z0, jnp.asarray(direction / np.linalg.norm(direction), z0.dtype))
-    growth = jax.lax.scan(one, start, length=discard + strides)[1]
-    return jnp.mean(growth[discard:])
+    return jax.lax.scan(one, (z0, direction), length=strides)[1]

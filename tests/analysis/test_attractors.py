@@ -109,6 +109,20 @@ def test_a_perturbation_that_vanishes_has_no_exponent(discard):
     assert np.isnan(lyapunov_exponent(falling, None, jnp.array([0.5]), strides=5 - discard, discard=discard))
 
 
+def test_a_second_exponent_compiles_nothing():
+    traced = []
+
+    def grow(model, z):
+        traced.append(model)
+        return model * z * (1.0 - z)
+
+    exponents = [float(lyapunov_exponent(grow, r, jnp.array([0.3]), strides=20)) for r in (4.0, 3.9)]
+    first = len(traced)
+    assert len({*exponents}) == 2
+    lyapunov_exponent(grow, 3.8, jnp.array([0.2]), strides=20)
+    assert len(traced) == first
+
+
 @pytest.mark.parametrize("arguments", [{"strides": 0}, {"strides": 5, "discard": -1}])
 def test_no_exponent_over_no_strides(arguments):
     with pytest.raises(ValueError, match="must be a whole number"):
