@@ -155,6 +155,7 @@ COVERED = {
     "cli/distributions.py": "cli/test_parsing.py",
     "cli/gait_table.py": "cli/test_motion.py",
     "cli/page.py": "cli/test_fitting.py",
+    "analysis/crossings.py": "analysis/test_families.py",
     "analysis/equations.py": "analysis/test_continuation.py",
     "analysis/floquet.py": "analysis/test_continuation.py",
     "checks.py": "bad_inputs/test_bad_inputs.py",

@@ -13,7 +13,8 @@ import numpy as np
 import xarray as xr
 
 from jaxgait import ensemble, precision
-from jaxgait.analysis.families import Crossing, Family, Gaits, crossings, follow, gaits
+from jaxgait.analysis.crossings import Crossing, crossings
+from jaxgait.analysis.families import Family, Gaits, follow, gaits
 from jaxgait.ensembles import zipped
 from jaxgait.model import Scalar
 from jaxgait.models.prosthesis.measures import measures

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 
-from jaxgait.analysis.families import Crossing, Gaits
+from jaxgait.analysis.crossings import Crossing
+from jaxgait.analysis.families import Gaits
 from jaxgait.models.prosthesis.pictures import ORDER_COLOURS
 from jaxgait.plot.style import BLUE, FAILED, GREY, RED, axis_label, style
 

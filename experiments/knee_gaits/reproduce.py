@@ -10,7 +10,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from jaxgait.analysis import gait
-from jaxgait.analysis.families import Crossing, Gaits
+from jaxgait.analysis.crossings import Crossing
+from jaxgait.analysis.families import Gaits
 from jaxgait.analysis.stability import Range, unstable_ranges
 from jaxgait.plot.style import save
 from jaxgait.report import Report, labels, table

@@ -11,7 +11,7 @@ Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 from jaxgait.roots import Bracket, Rule, many, solved
 
 __all__ = [
+    "Between",
     "Corrector",
     "Points",
     "Steps",
@@ -32,6 +33,8 @@ __all__ = [
     "tangents",
     "walk",
 ]
+
+T = TypeVar("T")
 
 System: TypeAlias = Callable[[Int[np.ndarray, " b"], Float[np.ndarray, "b n"]], tuple[np.ndarray, np.ndarray]]
 """Residuals (b, n - 1) and exact Jacobians (b, n - 1, n) of branches, by their numbers, at points (b, n); NaN where
@@ -317,6 +320,50 @@ def _at_limit(system: System, x: np.ndarray, toward: np.ndarray, end: float, cor
     return new if near else unknown(x)
 
 
+class Between(Generic[T]):
+    """What lies at the two ends of a piece of a branch on which a test function changes sign, and near the zero.
+
+    Places on the piece are tried by secants confined to it, with halvings in between, which locate a jump, too.
+
+    Args:
+        left: place of one end, what lies there, and its value of the test function.
+        right: those of the other end.
+    """
+
+    def __init__(self, left: tuple[float, T, float], right: tuple[float, T, float]) -> None:
+        self._known = {place: (one, value) for place, one, value in (left, right)}
+        self._bracket = Bracket(left[0], left[2], right[0], right[2])
+
+    def next(self, count: int) -> float:
+        """The place to try after `count` others: the secant's zero, or the middle."""
+        middle = 0.5 * (self._bracket.left + self._bracket.right)
+        return float(middle if count % 3 == 2 else self._bracket.secant)
+
+    def distance(self, place: float) -> float:
+        """From the nearer end."""
+        return min(abs(place - end) for end in self._ends)
+
+    def guess(self, place: float, numbers: Callable[[T], np.ndarray]) -> np.ndarray:
+        """Numbers of what lies at a place, on the straight line through those at both ends."""
+        (a, b), (left, right) = self._ends, (numbers(self._known[end][0]) for end in self._ends)
+        return left + (place - a) / (b - a) * (right - left)
+
+    def narrow(self, place: float, found: T, value: float) -> None:
+        """Replaces one end by what was found at a place, with its value of the test function."""
+        self._known[place] = found, value
+        self._bracket = self._bracket.narrowed(place, value)
+
+    @property
+    def near_and_far(self) -> tuple[T, T]:
+        """What lies at both ends, first where the test function is closer to zero."""
+        near, far = sorted((self._known[end] for end in self._ends), key=lambda known: abs(known[1]))
+        return near[0], far[0]
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        return float(self._bracket.left), float(self._bracket.right)
+
+
 def between(
     system: System,
     ends: tuple[Points, Points],
@@ -327,34 +374,29 @@ def between(
 ) -> Points:
     """The point between two neighbouring ones of branch 0 where a test function changes sign, or one next to a jump.
 
-    Secants confined to the interval, with halvings in between. If two branches cross there (`singular`), no point can
-    be corrected next to the crossing: it is interpolated between points on both sides.
+    If two branches cross there (`singular`), no point can be corrected next to the crossing: it is interpolated between
+    points on both sides.
     """
     left, right = ends
     normal = (right.x - left.x) / np.linalg.norm(right.x - left.x)
-    known = {0.0: left, 1.0: right}
-    bracket = Bracket(0.0, test(left), 1.0, test(right))
+    search = Between((0.0, left, test(left)), (1.0, right, test(right)))
 
     def at(s: float) -> Points:
-        a, b = float(bracket.left), float(bracket.right)
-        guess = known[a].x + (s - a) / (b - a) * (known[b].x - known[a].x)
-        return correct(system, np.zeros(1, dtype=int), guess, normal, corrector)
+        return correct(system, np.zeros(1, dtype=int), search.guess(s, lambda one: one.x), normal, corrector)
 
     for count in range(MAX_SECANTS):
-        s = 0.5 * (bracket.left + bracket.right) if count % 3 == 2 else float(bracket.secant)
-        if min(abs(s - bracket.left), abs(s - bracket.right)) <= (CROSSING_MARGIN if singular else EQUAL_WITHIN):
+        s = search.next(count)
+        if search.distance(s) <= (CROSSING_MARGIN if singular else EQUAL_WITHIN):
             break
         if not np.isfinite((new := at(s)).x).all():
             break
-        known[s] = new
-        bracket = bracket.narrowed(s, test(new))
+        search.narrow(s, new, test(new))
     if (
         singular
         and (point := _interpolated(system, at(s - CROSSING_MARGIN), at(s + CROSSING_MARGIN), test)) is not None
     ):
         return point
-    nearest = min((float(bracket.left), float(bracket.right)), key=lambda end: abs(test(known[end])))
-    return known[nearest]
+    return search.near_and_far[0]
 
 
 def _interpolated(system: System, left: Points, right: Points, test: Callable[[Points], float]) -> Points | None:

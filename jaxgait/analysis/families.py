@@ -5,11 +5,11 @@ pays to follow many branches in parallel: the members of a family (e.g. dampers 
 evaluation of the return map with its exact derivatives, always with the same number of lanes.
 
 An orbit of m strides is m points, each mapped to the next (multiple shooting), so that no evaluation is longer than one
-stride. `follow` predicts along tangents and halves the step where Newton's method fails; `crossings` takes safeguarded
-secants of a test function.
+stride. `follow` predicts along tangents and halves the step where Newton's method fails; `jaxgait.analysis.crossings`
+locates the changes of stability on its branches.
 
 Derivatives are exact for the steps taken, but an adaptive solver may take other steps at a neighbouring point: the map
-is smooth only to the solver's tolerance. Hence `tolerance`, and secants, which only need the sign of the test function.
+is smooth only to the solver's tolerance. Hence `tolerance`.
 
 Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
 """
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -40,24 +39,19 @@ from jaxgait.analysis.branches import (
     tangents,
     unknown,
 )
-from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, bifurcation_values, crossing_mode, floquet, sign_changes
-from jaxgait.checks import shown
+from jaxgait.analysis.floquet import floquet
 from jaxgait.model import Scalar
 from jaxgait.native import kept
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default, in_force
-from jaxgait.roots import Bracket, Rule, many
+from jaxgait.roots import Rule, many
 from jaxgait.solve.periodic import TOLERANCE, Closing, FixedPoint, ReturnMap, checked_search, linearised
 from jaxgait.solve.sections import check_section
 
 MAX_CONTRACTION = 1.0
 """Largest ratio of successive Newton steps of `follow`."""
-CROSSINGS: tuple[Bifurcation, ...] = ("branch point", *BIFURCATIONS[1:])
-"""In the order of `bifurcation_functions`: a branch continued in the parameter cannot fold."""
 MAX_HALVINGS = 3
 """Largest number of halvings of a step by `follow`."""
-MAX_SECANTS = 10
-"""Largest number of steps of `crossings`."""
 
 
 class Family(eqx.Module):
@@ -119,20 +113,6 @@ class Gaits(NamedTuple):
     def multipliers(self) -> np.ndarray:
         """Floquet multipliers, without unit, the largest first; shape (..., n)."""
         return floquet(self.jacobian).multipliers
-
-
-class Crossing(NamedTuple):
-    """A point where a branch gains or loses stability."""
-
-    kind: Bifurcation
-    member: int
-    parameter: float
-    width: float
-    """Distance to the nearest gait on the other side: a bound of the error."""
-    z: Float[np.ndarray, "order n"]
-    multipliers: np.ndarray
-    distance: float
-    """Distance of the crossing multiplier from the unit circle; large if it jumps across (a grazing contact)."""
 
 
 @kept
@@ -216,7 +196,8 @@ def fixed_points(
         order: the orbits repeat after this many applications of the map.
         tolerance: as for `fixed_point`.
         max_iterations: largest number of evaluations of the map and its Jacobian per member.
-        lanes: number of members evaluated in parallel; one program of this width is compiled.
+        lanes: largest number of members evaluated in parallel; one program is compiled, of this width or, for fewer
+            members, of the next power of two.
 
     Returns:
         NumPy arrays with a leading axis; NaN where `status` is not `CONVERGED`.
@@ -249,9 +230,15 @@ def fixed_points(
         check_section(return_map, with_parameters(model, {name: x[0] for name, x in values.items()}), z[0])
     if not np.isfinite(z).all():
         raise ValueError(f"z0 must be finite, got {z[~np.isfinite(z).all(axis=1)][0]}")
-    compiled, lanes = functools.partial(_closures, Closing(return_map, order), model), checks.count("lanes", lanes)
-    evaluate = lambda which, x: _in_batches(compiled, lanes, ({name: v[which] for name, v in values.items()}, x))
+    compiled = functools.partial(_closures, Closing(return_map, order), model)
+    width = min(checks.count("lanes", lanes), _power_of_two(count))
+    evaluate = lambda which, x: _in_batches(compiled, width, ({name: v[which] for name, v in values.items()}, x))
     return FixedPoint.of(many(evaluate, z, Rule(tolerance), max_iterations))
+
+
+def _power_of_two(count: int) -> int:
+    """The least power of two that is at least `count`, so that few programs serve any number of members."""
+    return 1 << max(count - 1, 0).bit_length()
 
 
 def _in_batches(function: Callable[..., Any], width: int, rows: tuple) -> Any:
@@ -279,6 +266,9 @@ def gaits(
         values: value of the parameter of each gait, or one for all, in its own unit.
         z0: first guesses; `order` points each.
 
+    Raises:
+        ValueError: for coordinates of a section that do not fit together.
+
     Examples:
         >>> import numpy as np
         >>> from jaxgait.analysis.families import Family, gaits
@@ -290,6 +280,9 @@ def gaits(
     """
     members, order = np.asarray(members), np.shape(z0)[1]
     values = np.broadcast_to(values, members.shape).astype(float)
+    if members.size:
+        first = jax.tree.map(lambda leaf: jnp.asarray(leaf)[members[0]], family.members)
+        check_section(family.return_map, family.vary(family.model, first, float(values[0])), np.asarray(z0)[0, 0])
     x = np.column_stack([np.reshape(z0, (len(members), -1)), values])
     points = correct(_system(family, order), members, x, parameter_axis(x), _corrector(family))
     return _gaits(members, values, order, points)
@@ -364,6 +357,9 @@ def follow(
     Returns:
         The gaits, with leading axes (points, b).
 
+    Raises:
+        ValueError: for coordinates of a section that do not fit together.
+
     Examples:
         >>> import numpy as np
         >>> from jaxgait.analysis.families import Family, follow
@@ -398,103 +394,3 @@ def _next_gaits(family: Family, members: np.ndarray, last: Gaits, values: np.nda
         x[active], along[active] = new.x, tangents(new.linear, axis[active])
         active = active[np.isfinite(new.x).all(axis=1) & (step != remaining)]
     return _gaits(members, values.astype(float), order, after)
-
-
-@float64_default
-def crossings(family: Family, branches: Gaits, *, width: float, progress: bool = False) -> list[Crossing]:
-    """Locates the changes of stability between neighbouring gaits of followed branches.
-
-    Two changes of the same kind between neighbouring gaits, such as a short interval of doubled period, cancel and are
-    not found: the values along which branches are followed must be closer than such an interval.
-
-    Args:
-        family: return map and members, those of the branches.
-        branches: result of `follow`.
-        width: tolerance of a bifurcation's location, in the parameter's own unit.
-        progress: whether to show a progress bar.
-
-    Raises:
-        ValueError: for a width that is not positive, and for gaits that were not followed in this family.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.analysis.families import Family, crossings, follow
-        >>> vary = lambda model, member, value: value * member
-        >>> family = Family(lambda r, z: r * z * (1.0 - z), None, vary, np.ones(1), lanes=1)
-        >>> branch = follow(family, np.array([0]), np.array([2.5, 3.2]), np.full((1, 1, 1), 0.6))
-        >>> [(found.kind, round(found.parameter, 6)) for found in crossings(family, branch, width=1e-6)]
-        [('period doubling', 3.0)]
-    """
-    checks.positive("width", width, "the parameter's unit")
-    members, size = np.asarray(branches.member), len(jax.tree.leaves(family.members)[0])
-    if members.ndim != 2 or (members != members[:1]).any() or (members < 0).any() or (members >= size).any():
-        raise ValueError(
-            f"branches must be followed gaits (values, b) of members 0 to {size - 1}, got {shown(members)}"
-        )
-    at = lambda *index: Gaits(*(field[index] for field in branches))
-    brackets = [
-        _Bracket(int(kind), at(point, lane), at(point + 1, lane))
-        for point, lane, kind in zip(*np.nonzero(sign_changes(bifurcation_values(branches.multipliers))), strict=True)
-    ]
-    for count in tqdm(range(MAX_SECANTS), desc="bifurcations", unit="secant", disable=not progress):
-        wide = [b for b in brackets if not b.done]
-        if not wide:
-            break
-        tried = np.array([b.between(middle=count % 3 == 2) for b in wide])
-        guesses = np.stack([b.guess(p) for b, p in zip(wide, tried, strict=True)])
-        new = gaits(family, np.array([b.left.member for b in wide]), tried, guesses)
-        for i, b in enumerate(wide):
-            b.narrow(Gaits(*(field[i] for field in new)), width)
-    return [c for c in (b.crossing() for b in brackets) if c is not None]
-
-
-@float64_default
-@dataclass
-class _Bracket:
-    """Two gaits of one branch between which a test function changes sign."""
-
-    kind: int
-    left: Gaits
-    right: Gaits
-    done: bool = False
-    fallback: float | None = None
-    """Value to try next if no gait is found, e.g. at a branch point."""
-
-    def __post_init__(self) -> None:
-        ends = [(float(end.parameter), self._test(end)) for end in (self.left, self.right)]
-        self.ends = Bracket(*ends[0], *ends[1])
-
-    def _test(self, one: Gaits) -> float:
-        return float(bifurcation_values(one.multipliers)[self.kind])
-
-    def between(self, middle: bool) -> float:
-        """The next point to evaluate: the secant's zero, or the middle, which locates a jump too."""
-        if self.fallback is not None:
-            return self.fallback
-        return 0.5 * (self.ends.left + self.ends.right) if middle else float(self.ends.secant)
-
-    def guess(self, p: float) -> np.ndarray:
-        """A guess of the gait at `p`."""
-        a, b = self.left.parameter, self.right.parameter
-        return self.left.z + (p - a) / (b - a) * (self.right.z - self.left.z)
-
-    def narrow(self, new: Gaits, width: float) -> None:
-        """Replaces one end; stops if there is no gait at a value and none next to it."""
-        p, g = float(new.parameter), self._test(new)
-        nearest = min(abs(p - end) for end in (self.ends.left, self.ends.right))
-        self.done = self.fallback is not None or nearest <= width
-        if not np.isfinite(g):
-            self.fallback = p + 0.5 * width
-            return
-        if self.ends.crossed(g):
-            self.left = self.right
-        self.right, self.ends = new, self.ends.narrowed(p, g)
-
-    def crossing(self) -> Crossing | None:
-        """The end nearer to the zero; None for a neutral saddle."""
-        near, far = sorted((self.left, self.right), key=lambda one: abs(self._test(one)))
-        multipliers, kind = near.multipliers, CROSSINGS[self.kind]
-        if (mode := crossing_mode(kind, multipliers)) is None:
-            return None
-        p, width = float(near.parameter), abs(float(near.parameter - far.parameter))
-        return Crossing(kind, int(near.member), p, width, near.z, multipliers, mode[1])

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaxgait.analysis.families import Crossing, Gaits
+from jaxgait.analysis.crossings import Crossing
+from jaxgait.analysis.families import Gaits
 from jaxgait.analysis.floquet import crossing_mode
 
 __all__ = ["unstable_ranges"]
@@ -33,7 +34,8 @@ def unstable_ranges(branch: Gaits, crossings: Sequence[Crossing], member: int) -
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.analysis.families import Crossing, Gaits
+        >>> from jaxgait.analysis.crossings import Crossing
+        >>> from jaxgait.analysis.families import Gaits
         >>> from jaxgait.analysis.stability import unstable_ranges
         >>> slopes, multipliers = np.array([[1.0], [2.0], [3.0]]), np.array([[0.5], [-0.9], [-1.4]])
         >>> one, member = multipliers[..., None], np.zeros((3, 1), int)

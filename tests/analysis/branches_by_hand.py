@@ -5,7 +5,8 @@ from typing import ClassVar
 import jax.numpy as jnp
 import numpy as np
 
-from jaxgait.analysis.families import Crossing, Gaits
+from jaxgait.analysis.crossings import Crossing
+from jaxgait.analysis.families import Gaits
 from jaxgait.model import Model, Scalar, Variable, parameter
 
 K = np.arange(1.2e4, 3.01e4, 1e3)

@@ -6,7 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.analysis.families import Family, crossings, follow, gaits, strides
+from jaxgait.analysis import families
+from jaxgait.analysis.crossings import crossings
+from jaxgait.analysis.families import Family, follow, gaits, strides
 from jaxgait.analysis.families import fixed_points as many_fixed_points
 from jaxgait.analysis.floquet import bifurcation_functions, bifurcation_values
 from jaxgait.model import Scalar, parameter
@@ -141,6 +143,17 @@ def test_impossible_values_of_members_are_rejected():
 def cubic(p, z):
     """Its gaits are the roots of z^3 / 3 - z = p: at -2/3 the upper branch folds, and only z < -2 is left."""
     return z - 0.2 * (z**3 / 3.0 - z - p)
+
+
+@pytest.mark.parametrize(("count", "lanes", "width"), [(3, 128, 4), (1, 128, 1), (5, 4, 4)])
+def test_no_more_lanes_are_computed_than_members_need(monkeypatch, count, lanes, width):
+    widths = []
+    evaluate = families._closures
+    monkeypatch.setattr(families, "_closures", lambda *args: widths.append(len(args[-1])) or evaluate(*args))
+    found = many_fixed_points(
+        lambda model, z: henon((model.a, model.b), z), Henon(), {"a": np.full(count, 0.1)}, np.full(2, 0.5), lanes=lanes
+    )
+    assert {*widths} == {width} and found.z.shape == (count, 2)
 
 
 CUBIC = Family(cubic, None, lambda model, member, p: member * p, np.ones(1), lanes=1)

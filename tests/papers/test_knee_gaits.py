@@ -7,7 +7,8 @@ from experiments.knee_gaits import branches
 from experiments.knee_gaits.expected import CRITICAL
 from experiments.knee_gaits.reproduce import end_of_first, widest_window
 from jaxgait import precision
-from jaxgait.analysis.families import crossings, follow, gaits, strides
+from jaxgait.analysis.crossings import crossings
+from jaxgait.analysis.families import follow, gaits, strides
 
 MIDDLE = 2  # c/k = 0.05 s
 STRIDES = 16

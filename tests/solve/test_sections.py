@@ -8,10 +8,12 @@ import pytest
 
 from jaxgait.analysis.attractors import basin, bifurcation_diagram
 from jaxgait.analysis.continuation import BifurcationPoint, bifurcation_curve, continuation, locate
-from jaxgait.analysis.families import fixed_points
+from jaxgait.analysis.crossings import crossings
+from jaxgait.analysis.families import Family, Gaits, fixed_points, follow, gaits
 from jaxgait.analysis.floquet import lyapunov_exponent
 from jaxgait.kinds import Transition
 from jaxgait.model import Model, Scalar, Variable, parameter
+from jaxgait.parameters import with_parameters
 from jaxgait.solve.periodic import CONVERGED, Coordinates, PoincareMap, fixed_point
 from jaxgait.solve.sections import check_section
 
@@ -102,6 +104,18 @@ START = np.array([4.0, 0.5])
 FOLD = BifurcationPoint("fold", 0.1, START, np.ones(2), np.ones(2))
 
 
+STEEPER = Gaits(
+    *(np.array([[0], [0]]), np.array([[0.0], [0.1]]), np.tile(START, (2, 1, 1, 1))),
+    *(np.array([[np.diag([-0.9, 0.5])], [np.diag([-1.1, 0.5])]]), np.zeros((2, 1, 1, 2)), np.zeros((2, 1))),
+)
+"""A branch whose gaits lose their stability between two values of the parameter."""
+
+
+def family(section):
+    vary = lambda model, member, value: with_parameters(model, {"grip": value})
+    return Family(section, Driven(), vary, np.zeros(1), lanes=1)
+
+
 @pytest.mark.parametrize(
     "analysis",
     [
@@ -111,6 +125,9 @@ FOLD = BifurcationPoint("fold", 0.1, START, np.ones(2), np.ones(2))
         lambda section: bifurcation_diagram(section, Driven(), "grip", np.array([0.0, 0.1]), START, discard=1, keep=1),
         lambda section: basin(section, Driven(), START[None], gait=START[None], tolerance=0.1),
         lambda section: lyapunov_exponent(section, Driven(), jnp.asarray(START), strides=1),
+        lambda section: gaits(family(section), np.array([0]), 0.1, START[None, None]),
+        lambda section: follow(family(section), np.array([0]), np.array([0.0, 0.1]), START[None, None]),
+        lambda section: crossings(family(section), STEEPER, width=1e-3),
     ],
 )
 def test_every_analysis_rejects_coordinates_that_do_not_fit_before_it_compiles_anything(analysis, monkeypatch):
