@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, TextIO
@@ -20,6 +21,8 @@ DONE, NOT_ALL, BAD_INPUT = 0, 1, 2
 """Exit codes."""
 STDOUT = pathlib.Path("-")
 """Stands for the standard output as the name of a JSON file."""
+PATIENCE = 3.0
+"""Time in s after which a command that prints nothing says what it does."""
 
 _output: ContextVar[TextIO | None] = ContextVar("output", default=None)
 
@@ -28,6 +31,18 @@ def note(message: object) -> None:
     """Prints one line on stderr if that is a terminal."""
     if sys.stderr.isatty():
         say(message)
+
+
+@contextlib.contextmanager
+def said_if_slow(message: str, after: float = PATIENCE) -> Iterator[None]:
+    """Says on stderr, which may be a log, what a command does, if that takes more than some time in s."""
+    timer = threading.Timer(after, say, [message])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class _Notes(logging.Handler):

@@ -12,7 +12,7 @@ import xarray as xr
 
 from jaxgait.checks import first_few
 from jaxgait.cli import parsing
-from jaxgait.cli.console import DONE, NOT_ALL, print_outcomes, say, write_json
+from jaxgait.cli.console import DONE, NOT_ALL, print_outcomes, said_if_slow, say, write_json
 from jaxgait.cli.listing import run_lines, scan_lines
 from jaxgait.cli.records import dataset_record, run_record, scan_record
 from jaxgait.ensembles import summary
@@ -67,12 +67,13 @@ def view(
     if serve:
         serve_page(_explorer(data, chosen, members))
     elif out is not None:
-        if kind == "html":
-            _explorer(data, chosen, members).save(out)
-        elif kind in WRITERS:
-            animate(data).save(out)
-        else:
-            save(picture(data, chosen, over, last=last) if found is None else found.draw(data), out, width_mm=width)
+        with said_if_slow(_waiting(out, data)):
+            if kind == "html":
+                _explorer(data, chosen, members).save(out)
+            elif kind in WRITERS:
+                animate(data).save(out)
+            else:
+                save(picture(data, chosen, over, last=last) if found is None else found.draw(data), out, width_mm=width)
         print(f"wrote {out}")
     elif found is not None:
         print(f"{file} is {found.name}: {_drawn_by(file)}")
@@ -168,8 +169,13 @@ def _page_next_to(file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ..
     if out.exists() and not is_page(out):
         raise FileExistsError(f"{out} exists and was not written by this command: give --out, the page to write")
     parsing.check_output(out)
-    _explorer(data, variables, members).save(out)
+    with said_if_slow(_waiting(out, data)):
+        _explorer(data, variables, members).save(out)
     print(f"wrote {out}: open it in a browser")
+
+
+def _waiting(out: pathlib.Path, data: xr.Dataset) -> str:
+    return f"drawing {out.name}" + (f", {data['status'].size} members ..." if _is_scan(data) else " ...")
 
 
 def _explorer(data: xr.Dataset, variables: tuple[str, ...], members: int | None) -> Any:

@@ -93,7 +93,7 @@ def _path(ax: Axes, found: Optimum, a: str, b: str | None, scan: xr.DataArray | 
     colour = history["objective"].values[valid]
     limits = _of_the_better(colour, found.objective) if colour.size else {}
     points = ax.scatter(history[a].values[valid], y.values[valid], c=colour, s=12, zorder=3, **limits)
-    if scan is not None:
+    if scan is not None and b is not None:
         edges = [cell_edges(scan[name].values, isinstance(found.bounds[name], Log)) for name in (a, b)]
         mesh = ax.pcolormesh(*edges, scan.transpose(b, a), zorder=0, rasterized=True)
         mesh.set_norm(points.norm)

@@ -20,7 +20,7 @@ from jaxgait.ensembles.results import over_time
 from jaxgait.measure import with_gaps
 from jaxgait.plot.jumps import split_at_jumps
 from jaxgait.plot.maps import draw_map, no_value, set_scale
-from jaxgait.plot.panels import as_names, chosen, distinct, first_few, legend, named_artists, scalar_histories
+from jaxgait.plot.panels import as_names, chosen, distinct, first_few, legend, named_artists, of_known, scalar_histories
 from jaxgait.plot.references import draw_reference, draw_references, references, with_their_references
 from jaxgait.plot.runs import (
     MAX_NAMED,
@@ -53,6 +53,12 @@ SIMULATED = "simulated"
 """Name of the only line in a panel with a reference."""
 FAINTEST = 0.15
 """Least opacity of lines too many to name."""
+MANY = 200
+"""More members than this are drawn as maps of their measures or, over time, as bands."""
+SHARES = ((5.0, 95.0, 0.2), (25.0, 75.0, 0.35))
+"""Bands of many members: their ends in per cent of the members, and their opacity."""
+EXAMPLES = 5
+"""Number of single members that are drawn on such bands."""
 Drawing = Callable[[Axes, xr.DataArray], xr.DataArray | None]
 """Draws a variable into a panel, and returns the values by which its lines are coloured, if any are."""
 
@@ -67,7 +73,8 @@ def picture(
     Args:
         data: a result of `simulate` or `ensemble`; or several runs by name, such as {"soft": run, "stiff": other}, to
             compare over time or over the stride.
-        variables: by default the first few; of a scan with time histories, measures are drawn over the parameters.
+        variables: by default the first few; of a scan with time histories, measures are drawn over the parameters, and
+            so are those of more than `MANY` members without names. Named histories of so many are median and bands.
         over: two of the sampled parameters of a scan, by default the first two; ["stride"] for time histories over
             per cent of the stride (see `jaxgait.plot.strides.over_stride`).
         last: number of the last strides that count over the stride.
@@ -96,9 +103,10 @@ def picture(
     data = over_time(data)
     if own := [v for v in variables if v in data and "instant" in data[v].dims]:
         raise ValueError(f"the members have times of their own: draw {own[0]} over the stride, over=['{STRIDE}']")
-    measures = bool(variables or over) and not any("time" in data[v].dims for v in variables if v in data)
+    many = "status" in data and data["status"].size > MANY
+    measures = bool(variables or over or many) and not any("time" in data[v].dims for v in variables if v in data)
     if "time" not in data.dims or ("status" in data and measures):
-        return scanned(data, variables, over)
+        return scanned(data.drop_dims("time", errors="ignore"), variables, over)
     if over:
         raise ValueError(f"a result over time is drawn over time, or over=['{STRIDE}'], not over {', '.join(over)}")
     return histories(data, variables)
@@ -311,12 +319,16 @@ def _curve(ax: Axes, x: xr.DataArray, dim: str, ends: Sequence[str] = (), **draw
 
     Lines are named by the values of the other dimensions, up to `MAX_NAMED`, and by how their members ended early
     (`ends`, empty for those that did not). More lines than colours of one parameter are coloured by it. All others are
-    grey.
+    grey. More than `MANY` are bands with a few lines.
     """
     others = [str(d) for d in x.dims if d != dim]
     curves = x.transpose(dim, ...).values.reshape(x.sizes[dim], -1)
     count = curves.shape[1]
     by = _by(x, others) if count > len(PALETTE) else None
+    if count > MANY:
+        _bands(ax, x, dim, curves)
+        ax.set_ylabel(broken(axis_label(x)), fontsize=8)
+        return by
     named = bool(others) and by is None and count <= MAX_NAMED
     if by is not None:
         ax.set_prop_cycle(color=[to_hex(c) for c in _colours(by).to_rgba(by.values)])
@@ -332,6 +344,27 @@ def _curve(ax: Axes, x: xr.DataArray, dim: str, ends: Sequence[str] = (), **draw
             line.set_label(f"{name} ({end})" if end else name)
     ax.set_ylabel(broken(axis_label(x)), fontsize=8)
     return by
+
+
+def _bands(ax: Axes, x: xr.DataArray, dim: str, curves: np.ndarray) -> None:
+    """Many curves, (samples, members), as their median and the bands around it, with a few of them.
+
+    These are coloured by the parameter, if there is one, and have names otherwise.
+    """
+    others, count = [str(d) for d in x.dims if d != dim], curves.shape[1]
+    percent = [50.0, *(end for low, high, _ in SHARES for end in (low, high))]
+    middle, *ends = of_known(np.nanpercentile, np.asarray(curves, float), percent, axis=1)
+    for (low, high, opacity), lower, upper in zip(SHARES, ends[::2], ends[1::2], strict=True):
+        label = f"{high - low:.0f} % of {count} members"
+        ax.fill_between(x[dim], lower, upper, color=GREY, alpha=opacity, lw=0, label=label)
+    ax.plot(x[dim], middle, color="black", lw=1.5, label="median", zorder=3)
+    picked, by = np.linspace(0, count - 1, EXAMPLES).round().astype(int), _by(x, others)
+    colours = PALETTE if by is None else [to_hex(c) for c in _colours(by).to_rgba(by.values[picked])]
+    at = np.unravel_index(picked, [x.sizes[d] for d in others])
+    for i, member, colour in zip(range(EXAMPLES), picked, colours, strict=False):
+        one = x.isel({d: int(index[i]) for d, index in zip(others, at, strict=True)})
+        name = ", ".join(fixed_values(one.to_dataset(name="x"))) if by is None else None
+        ax.plot(x[dim], curves[:, member], color=colour, lw=0.8, label=name)
 
 
 def _by(x: xr.DataArray, others: Sequence[str]) -> xr.DataArray | None:

@@ -188,7 +188,8 @@ def legend(figure: Figure, loc: str = "outside lower center", **looks: Any) -> L
         ['measured']
     """
     named = named_artists(figure)
-    return figure.legend(list(named.values()), list(named), loc=loc, **{"ncols": max(len(named), 1)} | looks)
+    looks = {"loc": loc, "ncols": max(len(named), 1)} | looks
+    return figure.legend(list(named.values()), list(named), **looks)
 
 
 def of_known(function: Callable[..., Any], *args: Any, **options: Any) -> Any:

@@ -5,6 +5,7 @@ import logging
 import pathlib
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -159,3 +160,11 @@ def test_a_command_goes_on_without_a_reader(tmp_path):
     child.stdout.close()
     assert child.wait(timeout=60) == 0 and child.stderr.read() == b""
     assert (tmp_path / "written").exists()
+
+
+def test_what_takes_long_is_said_also_in_a_log(capsys):
+    with console.said_if_slow("drawing scan.png ...", after=0.01):
+        time.sleep(0.2)
+    with console.said_if_slow("drawing quickly ...", after=60.0):
+        pass
+    assert capsys.readouterr().err == "jaxgait: drawing scan.png ...\n"

@@ -437,3 +437,40 @@ def test_rounding_of_a_conserved_energy_does_not_fill_its_panel():
     run = xr.Dataset({"energy": ("time", energy), "drift": ("time", 68.9 + 1e-3 * time)}, {"time": time})
     level, drift = (ax.get_ylim() for ax in histories(run).axes)
     assert level[1] - level[0] > 1.0 and drift[1] - drift[0] < 2e-3
+
+
+def ensemble_over_time(*dims, count=300):
+    sizes = (count // 3, 3)[: len(dims)] if len(dims) > 1 else (count,)
+    height = np.linspace(1.0, 2.0, count).reshape(*sizes, 1) * np.linspace(0.0, 1.0, 4)
+    columns = {
+        "height": ((*dims, "time"), height),
+        "rho": (dims, height[..., -1]),
+        "status": (dims, np.zeros(sizes, int)),
+    }
+    coords = {d: (d, np.arange(float(n)), {"units": "kg"}) for d, n in zip(dims, sizes, strict=True)}
+    return xr.Dataset(columns, coords | {"time": np.arange(4.0)})
+
+
+def test_many_members_with_histories_are_maps_of_their_measures():
+    class Unread(xr.core.indexing.ExplicitlyIndexedNDArrayMixin):
+        shape, dtype = (100, 3, 4), np.dtype(float)
+
+        def __getitem__(self, key):
+            pytest.fail("all histories were loaded")
+
+    data = ensemble_over_time("mass", "length")
+    unread = xr.Variable(("mass", "length", "time"), xr.core.indexing.LazilyIndexedArray(Unread()))
+    axes = picture(data.assign(height=unread)).axes
+    assert (axes[0].get_xlabel(), axes[0].get_ylabel()) == ("mass (kg)", "length (kg)")
+    assert axes[0].get_title(loc="left").startswith("rho")
+
+
+def test_named_histories_of_many_members_are_a_median_with_bands():
+    figure = picture(ensemble_over_time("mass"), "height")
+    ax, bar = figure.axes
+    assert len(ax.collections) == 2 and len(ax.lines) == 6 and bar.get_ylabel() == "mass (kg)"
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), 1.5 * np.linspace(0.0, 1.0, 4))
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == ["90 % of 300 members", "50 % of 300 members", "median"]
+    named = picture(ensemble_over_time("mass", "length"), "height").legends[0].get_texts()
+    assert named[3].get_text() == "mass = 0 kg, length = 0 kg" and len(named) == 8
