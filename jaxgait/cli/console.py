@@ -34,7 +34,7 @@ def note(message: object) -> None:
 
 
 @contextlib.contextmanager
-def said_if_slow(message: str, after: float = PATIENCE) -> Iterator[None]:
+def note_when_slow(message: str, after: float = PATIENCE) -> Iterator[None]:
     """Says on stderr, which may be a log, what a command does, if that takes more than some time in s."""
     timer = threading.Timer(after, say, [message])
     timer.daemon = True

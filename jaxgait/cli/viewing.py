@@ -12,7 +12,7 @@ import xarray as xr
 
 from jaxgait.checks import first_few
 from jaxgait.cli import parsing
-from jaxgait.cli.console import DONE, NOT_ALL, print_outcomes, said_if_slow, say, write_json
+from jaxgait.cli.console import DONE, NOT_ALL, note_when_slow, print_outcomes, say, write_json
 from jaxgait.cli.listing import run_lines, scan_lines
 from jaxgait.cli.records import dataset_record, run_record, scan_record
 from jaxgait.ensembles import summary
@@ -67,7 +67,7 @@ def view(
     if serve:
         serve_page(_explorer(data, chosen, members))
     elif out is not None:
-        with said_if_slow(_waiting(out, data)):
+        with note_when_slow(_waiting(out, data)):
             if kind == "html":
                 _explorer(data, chosen, members).save(out)
             elif kind in WRITERS:
@@ -169,7 +169,7 @@ def _page_next_to(file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ..
     if out.exists() and not is_page(out):
         raise FileExistsError(f"{out} exists and was not written by this command: give --out, the page to write")
     parsing.check_output(out)
-    with said_if_slow(_waiting(out, data)):
+    with note_when_slow(_waiting(out, data)):
         _explorer(data, variables, members).save(out)
     print(f"wrote {out}: open it in a browser")
 

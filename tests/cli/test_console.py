@@ -163,8 +163,8 @@ def test_a_command_goes_on_without_a_reader(tmp_path):
 
 
 def test_what_takes_long_is_said_also_in_a_log(capsys):
-    with console.said_if_slow("drawing scan.png ...", after=0.01):
+    with console.note_when_slow("drawing scan.png ...", after=0.01):
         time.sleep(0.2)
-    with console.said_if_slow("drawing quickly ...", after=60.0):
+    with console.note_when_slow("drawing quickly ...", after=60.0):
         pass
     assert capsys.readouterr().err == "jaxgait: drawing scan.png ...\n"
