@@ -29,6 +29,7 @@ __all__ = [
     "between",
     "correct",
     "parameter_axis",
+    "refined",
     "switched",
     "tangents",
     "walk",
@@ -60,6 +61,11 @@ CROSSING_MARGIN = 1e-6
 """Distance from a crossing of branches, as a fraction of a step, at which points can still be corrected."""
 MAX_SECANTS = 60
 """Largest number of steps of `between`."""
+FLAT = 0.01
+"""Largest distance of a branch from the straight line between neighbouring points, in any unknown, as a fraction of
+what the unknown covers along the branch: lines through more than two points, as drawn, miss it by much less."""
+LEAST_RANGE = 1e-4
+"""Change of a scaled unknown along a branch up to which it counts as constant."""
 SWITCHES = 10
 """Number of halvings of the first step from one branch to another."""
 LEFT = "the branch left the span"
@@ -227,8 +233,7 @@ def walk(
     points, why = [Points(*start)], f"{max_points} points were reached"
     ds, along = step, along[None]
     while len(points) < max_points:
-        straight = MIN_COSINE if len(points) > 1 else -np.inf
-        new, ds, leaves = _next(system, points[-1].x, along, ds, MIN_STEP * step, limits, corrector, straight)
+        new, ds, leaves = _next(system, points[-1].x, along, ds, MIN_STEP * step, limits, corrector)
         if not np.isfinite(new.x).all():
             why = LEFT if leaves else LOST
             break
@@ -239,6 +244,45 @@ def walk(
         along = tangents(new.linear, along)
         along, ds = along / np.linalg.norm(along), min(STEP_GROWTH * ds, step)
     return Walk(np.concatenate([p.x for p in points]), np.concatenate([p.linear for p in points]), why)
+
+
+def refined(
+    system: System,
+    walked: Walk,
+    max_points: int,
+    corrector: Corrector,
+    *,
+    origin: tuple[Float[np.ndarray, "1 n"], Float[np.ndarray, "1 n"]] | None = None,
+) -> Walk:
+    """A walk along branch 0 with further points, up to `max_points`, halfway where it is not `FLAT` between two.
+
+    How far it bends there follows from the tangents at both. `origin` is the crossing with another branch at which the
+    walk starts, if it does, and the tangent of this branch there.
+    """
+    knots = list(zip(walked.x[:, None], walked.linear[:, None], strict=True))
+    if origin is not None:
+        knots.insert(0, (origin[0], _across(origin[1])))
+    first, room = int(origin is not None), max_points - len(walked.x)
+    least = FLAT * np.maximum(np.ptp([x[0] for x, _ in knots], axis=0), LEAST_RANGE)
+    i = 0
+    while i + 1 < len(knots) and room > 0:
+        (left, before), (right, after) = knots[i : i + 2]
+        chord = right - left
+        bend = 0.125 * np.sum(chord * chord) * (tangents(before, chord) - tangents(after, chord))
+        guess, new = 0.5 * (left + right) + bend, unknown(left)
+        if (abs(bend) > least).any():  # (not if NaN)
+            new = correct(system, np.zeros(1, dtype=int), guess, chord, corrector)
+        if np.linalg.norm(new.x - guess) <= np.linalg.norm(bend):
+            knots.insert(i + 1, (new.x, new.linear))
+            room -= 1
+        else:
+            i += 1
+    return Walk(*(np.concatenate(part) for part in zip(*knots[first:], strict=True)), walked.why_stopped)
+
+
+def _across(along: Float[np.ndarray, "1 n"]) -> Float[np.ndarray, "1 m n"]:
+    """Equations that are linear, and whose branches are parallel to `along`."""
+    return np.linalg.svd(along[:, None, :])[2][:, 1:]
 
 
 def switched(
@@ -276,7 +320,6 @@ def _next(
     smallest: float,
     limits: tuple[float, float],
     corrector: Corrector,
-    straight: float,
 ) -> tuple[Points, float, bool]:
     """The next point, the step to it, and whether the branch leaves the limits there.
 
@@ -288,10 +331,10 @@ def _next(
             if abs(x[0, -1] - end) <= EQUAL_WITHIN:
                 return unknown(x), step, True
             new = _at_limit(system, x, step * along, end, corrector)
-            if (_cosines(new.linear, along) >= straight).all():  # NaN if there is no point
+            if (_cosines(new.linear, along) >= MIN_COSINE).all():  # NaN if there is no point
                 return new, step, True
         steps = Steps(x, along, np.array([step]), np.array([smallest]))
-        new, (step,) = advance(system, branch, steps, corrector, straight=straight)
+        new, (step,) = advance(system, branch, steps, corrector, straight=MIN_COSINE)
         if not np.isfinite(new.x).all():
             break
         if (end := _limit(x, new.x, limits)) is None:

@@ -20,7 +20,18 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait import checks
-from jaxgait.analysis.branches import Corrector, Points, System, Walk, correct, parameter_axis, switched, tangents, walk
+from jaxgait.analysis.branches import (
+    Corrector,
+    Points,
+    System,
+    Walk,
+    correct,
+    parameter_axis,
+    refined,
+    switched,
+    tangents,
+    walk,
+)
 from jaxgait.analysis.changes import changes, return_jacobian
 from jaxgait.analysis.equations import GaitEquations, alone, typical_sizes
 from jaxgait.analysis.floquet import (
@@ -114,7 +125,8 @@ def continuation(
         z0: a gait (or a guess near one) of the start, which is `span[0]`, not the model's own value.
         span: first and last value of the parameter, in its own unit; the branch ends where it would leave it.
         order: the gaits repeat after this many applications of the map.
-        step: first and longest step, as a fraction of the scaled branch: 0.05 gives at least 20 points along the span.
+        step: first and longest step along the scaled branch: 0.05 gives some 20 points along the span, and more where
+            the branch turns or bends, so that lines through the points show its shape.
         max_points: largest number of points.
         directions: for switching between branches, in the space of (point, parameter) in their own units: the first one
             of this branch, and that of the branch which it leaves.
@@ -158,9 +170,10 @@ def continuation(
     problem.check_start(model, z0, start)
     scale = typical_sizes(z0, span[1] - span[0])
     system = alone(functools.partial(problem.linear, model, scale))
-    x = (np.concatenate([z0, [start]]) / scale)[None]
+    x, origin = (np.concatenate([z0, [start]]) / scale)[None], None
     if directions is not None:
         along, other = (np.asarray(one, dtype=float)[None] / scale for one in directions)
+        origin = x, along
         first, why = switched(system, x, along, other, step, _limits(span, scale[-1]), CORRECTOR)
     else:
         along = np.sign(span[1] - span[0]) * parameter_axis(x)
@@ -174,6 +187,7 @@ def continuation(
     along = tangents(first.linear, along)[0]
     along = along / np.linalg.norm(along)
     walked = walk(system, first, along, step, max_points, _limits(span, scale[-1]), CORRECTOR)
+    walked = refined(system, walked, max_points, CORRECTOR, origin=origin)
     return _branch(system, name, order, scale, span, walked)
 
 

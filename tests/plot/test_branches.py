@@ -116,6 +116,23 @@ def test_lines_bend_as_their_branches_do(squared):
     assert np.abs(turns).max() < 0.1, "rad: no kinks"
 
 
+def test_the_birth_of_a_branch_is_drawn_as_it_is():
+    """Where z = 1 +- 0.05 sqrt(r): the smaller the amplitude, the shorter the way in which the branch turns."""
+
+    class Cubic(eqx.Module):
+        r: float = parameter(-0.5, unit="1", doc="growth")
+
+    odd = lambda model, z: 1.0 - (1.0 + model.r) * (z - 1.0) + (z - 1.0) ** 3 / 0.05**2
+    single = continuation(odd, Cubic(), "r", np.array([1.0]), (-0.5, 1.0))
+    double = period_doubled(odd, Cubic(), single, single.bifurcations[0], 1.0)
+    assert len(single.parameter) < 25 and len(double.parameter) < 45
+    assert np.diff(double.parameter).max() < 0.06  # step = 0.05
+    drawn = branch_diagram(double).axes[0].lines[:2]
+    r, z = np.concatenate([line.get_xydata() for line in drawn if len(line.get_xydata())]).T
+    off = abs(z - 1.0) - 0.05 * np.sqrt(np.maximum(r, 0.0))
+    assert np.nanmax(np.minimum(abs(off), abs((z - 1.0) ** 2 / 0.05**2 - r) * 0.05)) < 0.002 * 0.05
+
+
 def test_lines_do_not_swing_beside_a_kink_or_across_a_gap():
     p = np.linspace(0.0, 1.0, 11)
     kinked = branch_with(parameter=p, z=np.maximum(p - 0.5, 0.0)[:, None], stable=np.full(11, True))
