@@ -37,6 +37,10 @@ COMPLETED_TEXT = "completed"
 INVALID = -2
 """The code of a member of an ensemble, or of a design of a search, that the model rejects, so that it is not run."""
 INVALID_TEXT = "not valid: the model rejects its values"
+_OTHERWISE = "another guess, such as the last point of `orbit`, and check section, guards and resets"
+"""What to do if Newton's method finds no gait."""
+_PLENTY = 20
+"""Evaluations after which more of them hardly help: Newton's method needs fewer, or another guess."""
 _SENTENCES = {
     Outcome.COMPLETED: COMPLETED_TEXT,
     Outcome.MAX_STEPS: "gave up: the step limit was reached (raise max_steps, or loosen the tolerances)",
@@ -45,7 +49,7 @@ _SENTENCES = {
     Outcome.EVENT_LIMIT: "gave up: the limit of events was reached (raise max_events)",
     Outcome.EVENT_NOT_LOCATED: "gave up: an event could not be located within its step (shorten the steps, or mend a "
     "guard that jumps)",
-    Outcome.NOT_CONVERGED: "not found: the iteration stalled or ran out (see the residual; try another guess)",
+    Outcome.NOT_CONVERGED: f"not found: the search stalled or ran out (see the residual; try {_OTHERWISE})",
     Outcome.NO_RETURN: "not found: from the guess, the motion does not return to the section (in time: see max_time)",
     Outcome.EVENTS_CROWDED: "gave up: events follow each other too fast to be distinguished (give the mechanism a "
     "phase of rest or sliding, or a transition that ends the motion)",
@@ -119,7 +123,7 @@ def warn_of_search(found: Any, tolerance: float, max_iterations: int) -> None:
     else:
         end = "is not over" if spent >= max_iterations else "stalled"
         why = f"after {count_of(spent, 'evaluation', 'evaluations')} the search {end} at a residual of"
-        more = "more max_iterations" if spent >= max_iterations else "another z0, such as the last point of `orbit`"
+        more = "more max_iterations" if max_iterations <= spent < _PLENTY else _OTHERWISE
         why += f" {float(found.residual):.2g} (tolerance {float(tolerance):.2g}): try {more}"
     warn_user(f"no periodic orbit was found, and the result is NaN: {why}", NoOrbit)
 

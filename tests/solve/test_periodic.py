@@ -16,7 +16,7 @@ from jaxgait import precision, simulate
 from jaxgait.kinds import Transition
 from jaxgait.model import Model, Numerics, Scalar, parameter
 from jaxgait.models import Bungee, RigidWalker
-from jaxgait.outcome import NoOrbit, Outcome
+from jaxgait.outcome import NoOrbit, Outcome, legend
 from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.periodic import (
     CONVERGED,
@@ -119,6 +119,9 @@ def test_no_gait_is_a_status():
     assert int(none.status) == Outcome.NOT_CONVERGED and float(none.residual) > 1e-3
     with pytest.warns(NoOrbit, match="after 2 evaluations the search is not over .*: try more max_iterations"):
         fixed_point(henon, {"a": 0.2, "b": 0.3}, jnp.array([9.5, 0.2]), max_iterations=2)
+    with pytest.warns(NoOrbit, match="after 20 evaluations the search is not over at .*: try another guess") as caught:
+        fixed_point(lambda p, z: z + jnp.exp(z), None, jnp.array([5.0]), max_iterations=20)  # its steps never end
+    assert str(caught[0].message).partition("try ")[2] in legend(Bungee())[Outcome.NOT_CONVERGED]
     with pytest.warns(NoOrbit, match="the motion from z0 does not return, or becomes NaN: give a first guess"):
         lost = fixed_point(lambda p, z: z * jnp.nan, None, jnp.array([0.5, 0.2]))
     assert int(lost.status) == Outcome.NO_RETURN
