@@ -35,6 +35,13 @@ def test_an_attribute_that_a_run_lacks_is_pointed_to_the_components():
         jaxgait.ensemble(jaxgait.Bungee(), {"mass": [60.0]}, duration=1.0, samples=2, observe=[lowest])
 
 
+@pytest.mark.parametrize("read", [lambda run: run.event_time, lambda run: run["event_time"]])
+def test_the_names_of_a_dataset_are_pointed_to_what_a_run_has_instead(read):
+    period = jaxgait.Measure("period", lambda run: jnp.diff(read(run))[0], "s", "time of a stride")
+    with pytest.raises((AttributeError, KeyError), match=r"a run .*'event_time': write run.events.t"):
+        jaxgait.ensemble(jaxgait.Bungee(), {"mass": [60.0]}, duration=1.0, samples=2, observe=[period])
+
+
 @pytest.mark.parametrize(
     ("state", "names"),
     [
