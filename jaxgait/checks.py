@@ -230,6 +230,16 @@ def untraced(caller: str, *values: Any) -> None:
         )
 
 
+def an_instance(model: Any) -> None:
+    """Raises an error if a model is a class instead of an instance; it may be anything else, as return maps take.
+
+    Raises:
+        TypeError: with the call that makes an instance.
+    """
+    if isinstance(model, type):
+        raise TypeError(f"give an instance of the model, not the class: {model.__name__}()")
+
+
 def count(name: str, value: Any, *, least: int = 1) -> int:
     """An integer of at least `least`.
 

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from jaxgait import registry
-from jaxgait.checks import is_concrete, shown
+from jaxgait.checks import an_instance, is_concrete, shown
 from jaxgait.definition import Numerics, Variable, check_complete, warn_of_near_hooks, warn_of_plain_numbers
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Scalar
@@ -338,14 +338,13 @@ def as_model(value: Any) -> Model:
     if isinstance(value, Model):
         check_complete(type(value))
         return value
+    an_instance(value)
     raise TypeError(_not_a_model(value))
 
 
 def _not_a_model(value: Any) -> str:
     """The error message for something that is not a model."""
     kind = type(value).__name__
-    if isinstance(value, type):
-        return f"give an instance of the model, not the class: {value.__name__}()"
     if isinstance(value, str):
         known = {name: where.partition(":")[2] for name, where in registry.models().items()}
         example = known.get(value.lower()) or next((c for c in known.values() if c.lower() == value.lower()), "Bungee")

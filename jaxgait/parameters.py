@@ -23,7 +23,7 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxgait import units
-from jaxgait.checks import as_array, by_name, listed, shown
+from jaxgait.checks import an_instance, as_array, by_name, listed, shown
 from jaxgait.fields import (
     Immutable,
     as_array_of,
@@ -214,6 +214,7 @@ def parameters(model: Any) -> dict[str, ParameterInfo]:
 
     Raises:
         ParameterError: for anything but a model, even a prepared one.
+        TypeError: for a class instead of an instance.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -226,9 +227,11 @@ def parameters(model: Any) -> dict[str, ParameterInfo]:
             f"a prepared {model.name} has no parameters to read or replace, because values were derived from them: "
             "change the model and prepare it again"
         )
+    an_instance(model)
     if not isinstance(model, eqx.Module):
-        got = f"the class {model.__name__}" if isinstance(model, type) else f"something of type {type(model).__name__}"
-        raise ParameterError(f"only an instance of a model has parameters, got {got}")
+        raise ParameterError(
+            f"only an instance of a model has parameters, got something of type {type(model).__name__}"
+        )
     return dict(_walk(model, ""))
 
 

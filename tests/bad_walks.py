@@ -15,7 +15,7 @@ CASES = [
     ("as_model(None)", "TypeError", "got None"),
     ("as_model(Bungee().prepared())", "TypeError", "give the Bungee itself, not what its prepared() returns"),
     ("with_parameters(Jumper().prepared(), {'mass': 80.0})", "ParameterError", "change the model and prepare it again"),
-    ("with_parameters(Bungee, {'mass': 80.0})", "ParameterError", "only an instance of a model has parameters"),
+    ("with_parameters(Bungee, {'mass': 80.0})", "TypeError", "not the class: Bungee()"),
     # time stepping
     ("simulate(RigidWalker(), dt=0)", "ValueError", "dt must be a positive number of seconds, got 0"),
     ("simulate(RigidWalker(), dt=float('nan'))", "ValueError", "dt must be a positive number of seconds, got nan"),

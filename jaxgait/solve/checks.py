@@ -16,7 +16,7 @@ from jax.interpreters import partial_eval
 from jaxtyping import Array
 
 from jaxgait import precision
-from jaxgait.checks import as_array, is_concrete, shown, warn_user
+from jaxgait.checks import an_instance, as_array, is_concrete, shown, warn_user
 from jaxgait.kinds import HybridModel, MarchingModel, PrescribedModel, SmoothModel, Transition
 from jaxgait.mechanics.spatial import check_quaternions
 from jaxgait.model import Model, System, Variable
@@ -43,8 +43,7 @@ def check_kind(model: Any, kind: type, what: str) -> None:
     Raises:
         TypeError: if it does not.
     """
-    if isinstance(model, type):
-        raise TypeError(f"give an instance, not the class: {model.__name__}()")
+    an_instance(model)
     moves = model._model if isinstance(model, System) else model  # Python 3.12 does not see what a System delegates
     if not isinstance(moves, kind):
         hint = ": use jaxgait.simulate" if isinstance(model, Model) else ""
@@ -55,8 +54,10 @@ def check_model(model: Any) -> None:
     """Validates a model; if some leaves are traced, only the parameters that are concrete.
 
     Raises:
+        TypeError: for a class instead of an instance.
         jaxgait.parameters.ParameterError: naming the parameter, its value and what would be right.
     """
+    an_instance(model)
     if not hasattr(model, "validate"):
         return
     if is_concrete(model):

@@ -153,12 +153,16 @@ def orbit(return_map: ReturnMap, model: Any, z0: Float[ArrayLike, " n"], strides
 
     Components are in the units of the section's coordinates.
 
+    Raises:
+        TypeError: for a class instead of an instance of the model.
+
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.solve.periodic import orbit
         >>> [round(float(z[0]), 3) for z in orbit(lambda a, z: a * z * (1.0 - z), 3.2, jnp.array([0.5]), 4)]
         [0.8, 0.512, 0.8, 0.513]
     """
+    checks.an_instance(model)
     return _points(return_map, cast(model), jnp.asarray(z0, float), strides)
 
 
@@ -266,6 +270,7 @@ def checked_search(
 
     Raises:
         ValueError: for an impossible guess, count or tolerance.
+        TypeError: for a class instead of an instance of the model.
         jaxgait.parameters.ParameterError: for impossible parameters.
 
     Examples:

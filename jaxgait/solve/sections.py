@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from jaxgait.checks import first_few, is_concrete, warn_user
+from jaxgait.checks import an_instance, first_few, is_concrete, warn_user
 from jaxgait.model import State
 from jaxgait.native import kept
 from jaxgait.precision import cast, float64_default
@@ -35,6 +35,7 @@ def check_section(return_map: Any, model: Any, z: Float[ArrayLike, " n"]) -> Non
 
     Raises:
         ValueError: naming the coordinates that differ.
+        TypeError: for a class instead of an instance of the model.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -49,6 +50,7 @@ def check_section(return_map: Any, model: Any, z: Float[ArrayLike, " n"]) -> Non
             ...
         ValueError: section(on_section(z)) must be z, the same coordinates in the same order and units: z[0] = 0.2 ...
     """
+    an_instance(model)
     if not (isinstance(return_map, PoincareMap) and is_concrete((model, z))):
         return
     own, back = np.asarray(z, float), np.asarray(return_map.round_trip(cast(model), jnp.asarray(z, float)))
