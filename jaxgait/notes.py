@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import Any
+
+PATIENCE = 3.0
+"""Time in s after which whoever waits is shown how far a computation is."""
 
 
 def note(message: str) -> None:
@@ -39,3 +43,24 @@ def say(message: object) -> None:
         return
     with bars.tqdm.external_write_mode(file=sys.stderr):
         print(line, file=sys.stderr)
+
+
+def waiting(what: str, unit: str, progress: bool | None, *, total: int | None = None) -> Any:
+    """A progress bar (tqdm), to be entered and updated, which shows only if a computation takes some seconds.
+
+    Args:
+        what: is computed.
+        unit: of which parts are counted.
+        progress: whether to show it; None: only on a terminal.
+        total: number of parts, if it is known.
+
+    Examples:
+        >>> from jaxgait.notes import waiting
+        >>> with waiting("walks", "walk", progress=False) as bar:
+        ...     print(bar.update(), bar.disable)
+        None True
+    """
+    from tqdm import tqdm  # imported only here: most notes need none
+
+    shown = None if progress is None else not progress
+    return tqdm(desc=what, unit=unit, total=total, disable=shown, delay=PATIENCE)

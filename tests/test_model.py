@@ -49,7 +49,7 @@ def test_errors_for_other_objects_name_a_model(given, message):
 
 @pytest.mark.parametrize("given", [Bungee, None, "bungee"])
 def test_only_instances_have_parameters(given):
-    with pytest.raises((ParameterError, TypeError), match="only an instance|an instance of the model, not the class"):
+    with pytest.raises((ParameterError, TypeError), match=r"only an instance|an instance of the model, not the class"):
         with_parameters(given, {"mass": 70.0})
 
 

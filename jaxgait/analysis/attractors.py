@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -13,10 +14,11 @@ from jaxtyping import Array, ArrayLike, Float, Int
 from jaxgait import checks
 from jaxgait.analysis.ranges import check_values
 from jaxgait.native import kept, looped
+from jaxgait.notes import waiting
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
-from jaxgait.solve.periodic import Point, ReturnMap, orbit
+from jaxgait.solve.periodic import Point, ReturnMap, iterated, orbit
 from jaxgait.solve.sections import check_section
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
 
@@ -25,6 +27,10 @@ FELL = 0
 REACHED = 1
 OTHER = 2
 """The motion continued for all strides without reaching the gait."""
+
+GROWTH = 1.01
+"""Factor by which a disturbance of the size of the tolerance must grow for a gait to count as unstable: more than the
+errors of the factor."""
 
 BATCH_SIZE = 4096
 """Members that run side by side: large enough to fill the vector units, small enough for the caches."""
@@ -51,6 +57,7 @@ def bifurcation_diagram(
     discard: int,
     keep: int,
     follow: bool = False,
+    progress: bool | None = None,
 ) -> Float[Array, "values keep n"]:
     """The last `keep` points of long walks, for many values of one parameter; NaN after a fall.
 
@@ -67,6 +74,7 @@ def bifurcation_diagram(
         keep: number of strides to return.
         follow: whether each walk starts where the last one before it that did not fall ended, in the order of the
             values, and only the first one at `z0`. They run one after the other, which takes longer.
+        progress: whether to show a bar while they do; None: on a terminal, after some seconds.
 
     Warns:
         jaxgait.outcome.IncompleteRun: of walks that fell, with their number, unless the result is traced.
@@ -101,17 +109,53 @@ def bifurcation_diagram(
     starts = jnp.broadcast_to(z0, (values.size, z0.shape[-1]))
     if values.size:
         check_section(return_map, with_parameters(model, {name: values[0]}), starts[0])
-    points = _diagram(return_map, model, name, values, starts, discard, keep, follow)
+    if not checks.is_concrete((model, values, starts)):
+        points = _traced(return_map, model, name, values, starts, discard, keep, follow)
+    elif follow:
+        points = _one_after_the_other(return_map, model, name, values, starts[:1], discard, keep, progress)
+    else:
+        points = _side_by_side(return_map, model, name, values, starts, discard, keep)
     _warn_of_falls(name, values, points, follow)
     return points
 
 
-@kept
-def _diagram(
+def _member(return_map: ReturnMap, model: Any, name: str, discard: int, keep: int) -> Callable[[Array, Point], Array]:
+    """The walk with a value of the parameter from a point."""
+    return lambda value, z: orbit(return_map, with_parameters(model, {name: value}), z, discard + keep)[discard:]
+
+
+@functools.partial(kept, assured=REDUNDANT_CHECKS)
+def _side_by_side(
+    return_map: ReturnMap, model: Any, name: str, values: Array, starts: Array, discard: int, keep: int
+) -> Array:
+    member = _member(return_map, model, name, discard, keep)
+    return jax.vmap(looped(member, assured=REDUNDANT_CHECKS))(values, starts)
+
+
+def _one_after_the_other(
+    return_map: ReturnMap,
+    model: Any,
+    name: str,
+    values: Array,
+    start: Float[Array, "1 n"],
+    discard: int,
+    keep: int,
+    progress: bool | None,
+) -> Array:
+    walks = []
+    with waiting("walks", "walk", progress, total=len(values)) as bar:
+        for i in range(len(values)):
+            walks.append(_side_by_side(return_map, model, name, values[i : i + 1], start, discard, keep))
+            start = walks[-1][:, -1] if np.isfinite(walks[-1][:, -1]).all() else start
+            bar.update()
+    return jnp.concatenate(walks) if walks else jnp.zeros((0, keep, start.shape[1]))
+
+
+def _traced(
     return_map: ReturnMap, model: Any, name: str, values: Array, starts: Array, discard: int, keep: int, follow: bool
 ) -> Array:
-    def member(value: Array, z: Point) -> Array:
-        return orbit(return_map, with_parameters(model, {name: value}), z, discard + keep)[discard:]
+    """The walks in operations that can be differentiated and batched."""
+    member = _member(return_map, model, name, discard, keep)
 
     def onward(z: Point, value: Array) -> tuple[Point, Array]:
         points = member(value, z)
@@ -151,10 +195,14 @@ def basin(
         strides: largest number of strides.
         tolerance: largest distance in any coordinate, in its unit, at which the gait counts as reached.
 
+    Warns:
+        UserWarning: for an unstable gait: whatever comes near it leaves it again.
+
     Raises:
         ValueError: for a gait or starts that are not finite, as of a failed search, or that differ in their number of
             coordinates; for an impossible number of strides or tolerance, and for coordinates of a section that do not
             fit together.
+        TypeError: for a class instead of an instance of the model.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -173,6 +221,7 @@ def basin(
     count = int(np.prod(grid))
     if count:
         check_section(return_map, model, starts.reshape(count, n)[0])
+    _warn_if_unstable(return_map, model, gait, tolerance)
     padded = (
         jnp.resize(starts.reshape(count, n), (-(-count // BATCH_SIZE) * BATCH_SIZE, n))
         if count > BATCH_SIZE
@@ -180,6 +229,24 @@ def basin(
     )
     outcome, lasted = _basin(return_map, model, padded.reshape(-1, n), gait, strides, tolerance)
     return Basin(*(np.asarray(z)[:count].reshape(grid) for z in (outcome, lasted)))
+
+
+def _warn_if_unstable(return_map: ReturnMap, model: Any, gait: Array, tolerance: float) -> None:
+    """Warns of a gait that motions leave which start off it by the tolerance in any coordinate."""
+    n = gait.shape[1]
+    aside = tolerance * jnp.concatenate([jnp.eye(n), -jnp.eye(n)])
+    plus, minus = np.split(np.asarray(_repeated(return_map, model, gait[:1] + aside, len(gait))), 2)
+    slopes = (plus - minus) / (2.0 * tolerance)
+    if not np.isfinite(slopes).all():
+        return
+    if (growth := float(np.abs(np.linalg.eigvals(slopes)).max())) > GROWTH:
+        what = f"the gait is unstable: a disturbance of {tolerance:.3g} grows {growth:.3g}-fold until the gait repeats"
+        checks.warn_user(f"{what}. Starts that count as REACHED come near, but do not stay there")
+
+
+@kept
+def _repeated(return_map: ReturnMap, model: Any, z: Float[Array, "points n"], order: int) -> Array:
+    return jax.vmap(lambda z: iterated(return_map, order)(model, z))(z)
 
 
 def _points(name: str, points: Any) -> Array:

@@ -44,6 +44,7 @@ from jaxgait.analysis.floquet import (
 )
 from jaxgait.analysis.ranges import check_pair, check_span, check_values
 from jaxgait.native import kept
+from jaxgait.notes import waiting
 from jaxgait.parameters import parameter_info, with_parameters, within_bounds
 from jaxgait.precision import float64_default
 from jaxgait.roots import CONVERGED, Rule, many
@@ -115,6 +116,7 @@ def continuation(
     max_points: int = 200,
     directions: tuple[np.ndarray, np.ndarray] | None = None,
     start: float | None = None,
+    progress: bool | None = None,
 ) -> Branch:
     """Follows a branch of periodic gaits in one parameter, starting at `span[0]` towards `span[1]`.
 
@@ -131,6 +133,7 @@ def continuation(
         directions: for switching between branches, in the space of (point, parameter) in their own units: the first one
             of this branch, and that of the branch which it leaves.
         start: value of the parameter at which to start, if not `span[0]`.
+        progress: whether to show a count of the evaluations; None: on a terminal, after some seconds.
 
     Returns:
         The branch with its bifurcations; `why_stopped` describes why it ended, and where stability changes without a
@@ -169,26 +172,27 @@ def continuation(
     z0 = np.asarray(z0, dtype=float)
     problem.check_start(model, z0, start)
     scale = typical_sizes(z0, span[1] - span[0])
-    system = alone(functools.partial(problem.linear, model, scale))
-    x, origin = (np.concatenate([z0, [start]]) / scale)[None], None
-    if directions is not None:
-        along, other = (np.asarray(one, dtype=float)[None] / scale for one in directions)
-        origin = x, along
-        first, why = switched(system, x, along, other, step, _limits(span, scale[-1]), CORRECTOR)
-    else:
-        along = np.sign(span[1] - span[0]) * parameter_axis(x)
-        first = correct(system, np.zeros(1, dtype=int), x, along, CORRECTOR)
-        why = f"no gait found at {name} = {start:g}"
-    if not np.isfinite(first.x).all():
-        own = parameter_info(model, name).value
-        hint = f"it starts at span[0] or start=, where z0 must be near a gait; the model's own {name} is {float(own):g}"
-        checks.warn_user(f"{why}, near z0 = {z0}: the branch is empty; {hint}")
-        return _branch(system, name, order, scale, span, Walk(first.x[:0], first.linear[:0], why))
-    along = tangents(first.linear, along)[0]
-    along = along / np.linalg.norm(along)
-    walked = walk(system, first, along, step, max_points, _limits(span, scale[-1]), CORRECTOR)
-    walked = refined(system, walked, max_points, CORRECTOR, origin=origin)
-    return _branch(system, name, order, scale, span, walked)
+    with waiting(f"branch over {name}", "evaluation", progress) as bar:
+        system = alone(functools.partial(problem.linear, model, scale), bar)
+        x, origin = (np.concatenate([z0, [start]]) / scale)[None], None
+        if directions is not None:
+            along, other = (np.asarray(one, dtype=float)[None] / scale for one in directions)
+            origin = x, along
+            first, why = switched(system, x, along, other, step, _limits(span, scale[-1]), CORRECTOR)
+        else:
+            along = np.sign(span[1] - span[0]) * parameter_axis(x)
+            first = correct(system, np.zeros(1, dtype=int), x, along, CORRECTOR)
+            why = f"no gait found at {name} = {start:g}"
+        if not np.isfinite(first.x).all():
+            own = parameter_info(model, name).value
+            hint = "it starts at span[0] or start=, where z0 must be near a gait; the model's own"
+            checks.warn_user(f"{why}, near z0 = {z0}: the branch is empty; {hint} {name} is {float(own):g}")
+            return _branch(system, name, order, scale, span, Walk(first.x[:0], first.linear[:0], why))
+        along = tangents(first.linear, along)[0]
+        along = along / np.linalg.norm(along)
+        walked = walk(system, first, along, step, max_points, _limits(span, scale[-1]), CORRECTOR)
+        walked = refined(system, walked, max_points, CORRECTOR, origin=origin)
+        return _branch(system, name, order, scale, span, walked)
 
 
 def _limits(ends: tuple[float, float], scale: float) -> tuple[float, float]:
@@ -290,10 +294,10 @@ def locate(
     return None if crossing is None else _bifurcation(kind, full, modes, crossing[0])
 
 
-def _test_system(problem: GaitEquations, kind: Bifurcation, model: Any, scale: np.ndarray) -> System:
+def _test_system(problem: GaitEquations, kind: Bifurcation, model: Any, scale: np.ndarray, bar: Any = None) -> System:
     """The equations of a gait whose test function is zero."""
     checks.one_of("kind", kind, BIFURCATIONS)
-    return alone(functools.partial(_augmented, problem, BIFURCATIONS.index(kind), model, jnp.asarray(scale)))
+    return alone(functools.partial(_augmented, problem, BIFURCATIONS.index(kind), model, jnp.asarray(scale)), bar)
 
 
 @checks.by_name()
@@ -307,6 +311,7 @@ def period_doubled(
     *,
     step: float = 0.05,
     max_points: int = 200,
+    progress: bool | None = None,
 ) -> Branch:
     """Follows the branch of doubled period that leaves a branch at one of its period doublings, its `origin`.
 
@@ -318,6 +323,7 @@ def period_doubled(
         end: value of the parameter at which to stop, in its own unit.
         step: see `continuation`.
         max_points: see `continuation`.
+        progress: see `continuation`.
 
     Raises:
         ValueError: see `continuation`, and for another bifurcation than a period doubling.
@@ -347,6 +353,7 @@ def period_doubled(
         order=2 * branch.order,
         step=step,
         max_points=max_points,
+        progress=progress,
         directions=(np.append(point.direction, 0.0), tangents(np.asarray(single)[None], parameter_axis(x[None]))[0]),
     )
     return doubled._replace(origin=point)
@@ -391,6 +398,7 @@ def bifurcation_curve(
     order: int = 1,
     step: float = 0.05,
     max_points: int = 100,
+    progress: bool | None = None,
 ) -> BifurcationCurve:
     """Follows a bifurcation in the plane of two parameters.
 
@@ -403,6 +411,7 @@ def bifurcation_curve(
         order: the gaits repeat after this many applications of the map.
         step: longest step, as a fraction of the scaled curve.
         max_points: largest number of points.
+        progress: see `continuation`.
 
     Returns:
         The curve; it also ends where the first parameter leaves its bounds, and a Neimark-Sacker curve where its pair
@@ -437,15 +446,17 @@ def bifurcation_curve(
     problem.check_start(model, point.z, point.parameter, second[0])
     scale = typical_sizes(point.z, point.parameter, second[1] - second[0])
     x = (np.concatenate([point.z, [point.parameter, second[0]]]) / scale)[None]
-    system, along = _test_system(problem, point.kind, model, scale), np.sign(second[1] - second[0]) * parameter_axis(x)
-    first = correct(system, np.zeros(1, dtype=int), x, along, LOCATOR)
-    if not np.isfinite(first.x).all():
-        why = f"no {point.kind} found near {names[0]} = {point.parameter:g} at {names[1]} = {second[0]:g}"
-        return _curve(problem, model, point.kind, scale, second, Walk(first.x[:0], first.linear[:0], why))
-    along = tangents(first.linear, along)[0]
-    along = along / np.linalg.norm(along)
-    walked = walk(system, first, along, step, max_points, _limits(second, scale[-1]), LOCATOR)
-    return _curve(problem, model, point.kind, scale, second, walked)
+    along = np.sign(second[1] - second[0]) * parameter_axis(x)
+    with waiting(f"curve over {names[1]}", "evaluation", progress) as bar:
+        system = _test_system(problem, point.kind, model, scale, bar)
+        first = correct(system, np.zeros(1, dtype=int), x, along, LOCATOR)
+        if not np.isfinite(first.x).all():
+            why = f"no {point.kind} found near {names[0]} = {point.parameter:g} at {names[1]} = {second[0]:g}"
+            return _curve(problem, model, point.kind, scale, second, Walk(first.x[:0], first.linear[:0], why))
+        along = tangents(first.linear, along)[0]
+        along = along / np.linalg.norm(along)
+        walked = walk(system, first, along, step, max_points, _limits(second, scale[-1]), LOCATOR)
+        return _curve(problem, model, point.kind, scale, second, walked)
 
 
 def _curve(

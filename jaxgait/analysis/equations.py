@@ -81,8 +81,10 @@ def _linear(problem: GaitEquations, model: Any, scale: Array, x: Array) -> tuple
     return linearised(lambda _, x: problem.residual(model, scale, x), None, x)
 
 
-def alone(equations: Callable[[Array], tuple[Array, ...]]) -> System:
+def alone(equations: Callable[[Array], tuple[Array, ...]], bar: Any = None) -> System:
     """One branch, from the values (m,) and the Jacobian (m, n) of its equations at a point (n,), no dimension.
+
+    Each evaluation advances the progress bar, if there is one (`jaxgait.notes.waiting`).
 
     Examples:
         >>> import jax.numpy as jnp
@@ -95,6 +97,8 @@ def alone(equations: Callable[[Array], tuple[Array, ...]]) -> System:
     """
 
     def system(_: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if bar is not None:
+            bar.update()
         value, linear = equations(jnp.asarray(x[0]))[:2]
         return np.asarray(value)[None], np.asarray(linear)[None]
 

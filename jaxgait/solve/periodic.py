@@ -18,6 +18,7 @@ Observables of the gait computed from this point have exact first derivatives; n
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from jaxgait import checks
-from jaxgait.native import kept
+from jaxgait.native import kept, looped
 from jaxgait.outcome import Outcome, warn_of_search
 from jaxgait.precision import Precision, cast, float64_default, in_force
 from jaxgait.roots import CONVERGED, Root, root
@@ -43,6 +44,7 @@ from jaxgait.solve.return_maps import (
     StroboscopicMap,
 )
 from jaxgait.solve.sections import check_section, warn_of_section
+from jaxgait.solve.smooth import REDUNDANT_CHECKS
 
 __all__ = [
     "CONVERGED",
@@ -163,10 +165,18 @@ def orbit(return_map: ReturnMap, model: Any, z0: Float[ArrayLike, " n"], strides
         [0.8, 0.512, 0.8, 0.513]
     """
     checks.an_instance(model)
-    return _points(return_map, cast(model), jnp.asarray(z0, float), strides)
+    model, z0 = cast(model), jnp.asarray(z0, float)
+    points = _kernel if checks.is_concrete((model, z0)) else _points
+    return points(return_map, model, z0, strides)
 
 
-@kept
+@functools.partial(kept, assured=REDUNDANT_CHECKS)
+def _kernel(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Array:
+    """As `_points`, as one loop in machine code, which cannot be differentiated."""
+    alone = looped(lambda z: _points(return_map, model, z, strides), assured=REDUNDANT_CHECKS)
+    return jax.vmap(alone)(z0[None])[0]
+
+
 def _points(return_map: ReturnMap, model: Any, z0: Point, strides: int) -> Array:
     def one(z: Point, _: None) -> tuple[Point, Point]:
         z = return_map(model, z)

@@ -1,10 +1,13 @@
 """Long walks, basins and exponents: impossible requests raise, and no direction is left out."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxgait import notes
 from jaxgait.analysis.attractors import REACHED, basin, bifurcation_diagram
 from jaxgait.analysis.floquet import lyapunov_exponent
 from jaxgait.kinds import Transition
@@ -91,6 +94,31 @@ def test_many_strides_from_event_to_event_are_one_kernel():
     assert explain(until_slow, jnp.array([4.0])).startswith("a kernel of ")
     found = basin(bounces, Ball(), jnp.array([[4.0], [2.0]]), jnp.array([[0.25]]), tolerance=0.01)
     assert found.strides.tolist() == [4, 3] and found.outcome.tolist() == [REACHED, REACHED]
+
+
+def test_walks_show_how_far_they_are_and_have_derivatives_when_traced(capsys, monkeypatch):
+    monkeypatch.setattr(notes, "PATIENCE", 0.0)
+    near = lambda model, z: 0.5 * (z + model.a)
+    ends = lambda values, **how: bifurcation_diagram(
+        near, Carried(), "a", values, jnp.array([1.0]), discard=40, keep=1, follow=True, **how
+    )[:, 0, 0]
+    values = jnp.array([1.0, 2.0, 4.0])
+    np.testing.assert_allclose(ends(values, progress=True), values, atol=1e-9)
+    assert "walks" in (shown := capsys.readouterr().err) and "3/3" in shown
+    ends(values, progress=False)
+    assert not capsys.readouterr().err
+    np.testing.assert_allclose(jax.jacfwd(ends)(values), np.eye(3), atol=1e-9)
+
+
+def test_a_gait_that_motions_leave_is_not_reached_without_a_word():
+    """Orbits of the period 2 repeat with the product of both slopes, here (3 * 0.2) and (3 * 0.5)."""
+    swapped = lambda model, z: jnp.where(z > 0.0, -model * z, -3.0 * z)
+    points = jnp.array([[0.0], [0.0]])
+    with pytest.warns(UserWarning, match=r"the gait is unstable: a disturbance of 0.001 grows 1.5-fold until .* come"):
+        basin(swapped, 0.5, points, points)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        basin(swapped, 0.2, points, points)
 
 
 @pytest.mark.parametrize("second", [(-0.5, 1.0, 1.5), (1.25, -0.75, 2.0)])

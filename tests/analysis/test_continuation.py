@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait import precision
+from jaxgait import notes, precision
 from jaxgait.analysis.attractors import FELL, REACHED, basin, bifurcation_diagram
 from jaxgait.analysis.continuation import bifurcation_curve, continuation, locate, period_doubled, periods
 from jaxgait.analysis.floquet import bifurcation_functions, critical, crossing_mode, floquet, lyapunov_exponent
@@ -251,6 +251,18 @@ def test_the_periods_of_branches_are_compiled_once(branch):
         np.testing.assert_allclose(periods(Drum(), Henon(), branch._replace(order=2)), 2.0 * branch.parameter)
         traced.append(Drum.traced)
     assert traced[0] == traced[1]
+
+
+def test_continuations_show_how_far_they_are(branch, capsys, monkeypatch):
+    monkeypatch.setattr(notes, "PATIENCE", 0.0)
+    continuation(henon, Henon(), "a", np.array([0.9, 0.27]), (0.1, 0.3), progress=True)
+    assert "branch over a" in (shown := capsys.readouterr().err) and "evaluation" in shown
+    period_doubled(henon, Henon(), branch, branch.bifurcations[0], 0.5, progress=True)
+    assert "branch over a" in capsys.readouterr().err
+    bifurcation_curve(henon, Henon(), branch.bifurcations[0], ("a", "b"), (0.3, 0.35), progress=True)
+    assert "curve over b" in capsys.readouterr().err
+    continuation(henon, Henon(), "a", np.array([0.9, 0.27]), (0.1, 0.3), progress=False)
+    assert not capsys.readouterr().err
 
 
 def test_bifurcations_need_float64():
