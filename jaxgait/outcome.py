@@ -49,7 +49,7 @@ _SENTENCES = {
     Outcome.EVENT_LIMIT: "gave up: the limit of events was reached (raise max_events)",
     Outcome.EVENT_NOT_LOCATED: "gave up: an event could not be located within its step (shorten the steps, or mend a "
     "guard that jumps)",
-    Outcome.NOT_CONVERGED: f"not found: the search stalled or ran out (see the residual; try {_OTHERWISE})",
+    Outcome.NOT_CONVERGED: f"not found: the iteration stalled or ran out (see the residual; try {_OTHERWISE})",
     Outcome.NO_RETURN: "not found: from the guess, the motion does not return to the section (in time: see max_time)",
     Outcome.EVENTS_CROWDED: "gave up: events follow each other too fast to be distinguished (give the mechanism a "
     "phase of rest or sliding, or a transition that ends the motion)",

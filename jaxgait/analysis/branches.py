@@ -277,7 +277,8 @@ def refined(
             room -= 1
         else:
             i += 1
-    return Walk(*(np.concatenate(part) for part in zip(*knots[first:], strict=True)), walked.why_stopped)
+    x, linear = (np.concatenate(part) for part in zip(*knots[first:], strict=True))
+    return Walk(x, linear, walked.why_stopped)
 
 
 def _across(along: Float[np.ndarray, "1 n"]) -> Float[np.ndarray, "1 m n"]:
