@@ -196,6 +196,7 @@ COVERED = {
     "models/prosthesis/leg.py": "models/prosthesis/test_model.py",
     "models/prosthesis/parts.py": "models/prosthesis/test_model.py",
     "models/tree/checks.py": "models/tree/test_model.py",
+    "models/tree/given.py": "models/tree/test_model.py",
     "models/tree/naming.py": "models/tree/test_model.py",
     "models/tree/parts.py": "models/tree/test_model.py",
     "definition.py": "test_model.py",

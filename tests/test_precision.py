@@ -66,6 +66,7 @@ ALONE = {
     "jaxgait.models.walker.design": "searches in float64",
     "jaxgait.plot": "pictures",
     "jaxgait.models.tree.checks": "checks numbers in NumPy",
+    "jaxgait.models.tree.given": "takes what it is given",
     "jaxgait.models.tree.parts.takes": "signatures only",
     "jaxgait.models.tree.naming": "names",
     "jaxgait.notes": "text",

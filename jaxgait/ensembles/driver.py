@@ -286,8 +286,8 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
     model, precision = as_model(request["model"]), request["precision"]
     span = {name: request[name] for name in ("strides", "duration", "samples")}
     checks.untraced("ensemble", model, request["members"], span)
-    model.validate()
     check_single(model)
+    model.validate()
     members = in_own_units(model, as_members(request["members"]))
     planned = Sampling.of(model, **span)
     valid, rejection = _validity(model, members, planned, request["invalid"])

@@ -347,8 +347,23 @@ def seen(positions: Float[np.ndarray, "*axes 3"], azimuth: float, elevation: flo
     return np.stack([across, z * np.cos(elevation) + depth * np.sin(elevation)], axis=-1)
 
 
-def floor(low: tuple[float, float], high: tuple[float, float], azimuth: float, elevation: float) -> Body:
-    """Level ground between two corners (forward, left) in m, as `seen`.
+def levelled(vectors: Float[np.ndarray, "*axes 3"], slope: float) -> Float[np.ndarray, "*axes 3"]:
+    """Places in m or forces in N from the axes of a ground that falls forward by `slope` in rad to level axes.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.scene import levelled
+        >>> print(levelled(np.array([2.0, 0.0, 0.0]), np.pi / 6).round(3))  # 2 m down the slope
+        [ 1.732  0.    -1.   ]
+    """
+    x, y, z = np.moveaxis(np.asarray(vectors), -1, 0)
+    return np.stack([x * np.cos(slope) + z * np.sin(slope), y, z * np.cos(slope) - x * np.sin(slope)], axis=-1)
+
+
+def floor(
+    low: tuple[float, float], high: tuple[float, float], azimuth: float, elevation: float, slope: float = 0.0
+) -> Body:
+    """The ground between two corners (forward, left) in m, as `seen`; it falls forward by `slope` in rad.
 
     Examples:
         >>> from jaxgait.plot.scene import floor
@@ -357,7 +372,7 @@ def floor(low: tuple[float, float], high: tuple[float, float], azimuth: float, e
     """
     (back, right), (front, left) = low, high
     corners = [(back, left, 0.0), (front, left, 0.0), (front, right, 0.0), (back, right, 0.0)]
-    return Body(seen(np.array([corners]), azimuth, elevation), EARTH, edge="none")
+    return Body(seen(levelled(np.array([corners]), slope), azimuth, elevation), EARTH, edge="none")
 
 
 def ghost(positions: Points, width: float) -> Limb:

@@ -123,8 +123,8 @@ def simulate(
     """
     model = as_model(model)
     untraced("simulate", model, initial_state, duration)
-    model.validate()
     check_single(model)
+    model.validate()
     sampling, seen = Sampling.of(model, strides, duration, samples), observer(model, observe)
     if isinstance(seen, Measures):
         seen = seen.checked(sampling)

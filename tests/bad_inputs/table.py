@@ -47,6 +47,7 @@ _MODULES = {
     "jaxgait.solve.periodic": ("PoincareMap", "fixed_point", "orbit"),
     "jaxgait.parts": ("with_parts",),
     "jaxgait.models.prosthesis.model": ("Prosthesis",),
+    "jaxgait.models.tree.model": ("TreeModel",),
     "jaxgait.models.prosthesis.parts": ("Lock", "Socket"),
     "jaxgait.models.jumper.spatial": ("SpatialJumper",),
     "jaxgait.models.walker.smooth": ("Walker",),

@@ -11,11 +11,11 @@
     flat = tree.in_plane()                             # moving in the x-z plane: the same in scalars, much faster
 
 Conventions: spatial vectors are (6,) arrays, the angular part first, taken at the origin of the body and in its axes;
-quaternions are (w, x, y, z); gravity points along -z of the world. `frames` converts orientations and twists.
-Coordinates q, velocities v, their rates vdot, joint forces tau and the rows and columns of the mass matrix are ordered
-body after body as in the tree, base first. The six velocities of a free base are its twist, and their entries of tau
-the wrench on the base, moment first, at its origin and in its axes. All recursions are O(N) in the number of bodies
-(the mass matrix: O(N depth)).
+quaternions are (w, x, y, z); gravity points along -z of the world, or is a vector. `frames` converts orientations and
+twists. Coordinates q, velocities v, their rates vdot, joint forces tau and the rows and columns of the mass matrix are
+ordered body after body as in the tree, base first. The six velocities of a free base are its twist, and their entries
+of tau the wrench on the base, moment first, at its origin and in its axes. All recursions are O(N) in the number of
+bodies (the mass matrix: O(N depth)).
 
 `Tree.in_plane` gives the planar form of a tree whose joints slide along x and z and turn about y: the same bodies,
 coordinates and recursions in unrolled scalars (`plane`) instead of arrays (`space`).

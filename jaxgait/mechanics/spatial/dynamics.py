@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from jaxgait.mechanics.spatial.tree import Motion, Topology, Tree, check_in_space, check_lengths, plus
 from jaxgait.precision import float64_default
@@ -29,9 +29,7 @@ class Accelerations(NamedTuple):
 
 
 @float64_default
-def inverse_dynamics(
-    tree: Topology, motion: Motion, vdot: Any, wrenches: Any = None, gravity: Float[ArrayLike, ""] = 9.81
-) -> Any:
+def inverse_dynamics(tree: Topology, motion: Motion, vdot: Any, wrenches: Any = None, gravity: Any = 9.81) -> Any:
     """Joint forces that produce given accelerations (recursive Newton-Euler).
 
     Args:
@@ -40,7 +38,8 @@ def inverse_dynamics(
         vdot: rates of the velocities, (nv,); of a planar tree any sequence of scalars.
         wrenches: external wrenches (n, 6) on the bodies at their origins, in body axes (see `point_wrenches`); of a
             planar tree a sequence of `plane.Vector` or None.
-        gravity: m/s^2, along -z of the world.
+        gravity: m/s^2, along -z of the world; or the acceleration of free fall (3,) in its axes, of a planar tree a
+            `plane.SagittalVec`.
 
     Returns:
         Generalised forces, (nv,) in the order of the velocities: N m for rotations, N for translations; for a free
@@ -62,9 +61,7 @@ def inverse_dynamics(
 
 
 @float64_default
-def joint_wrenches(
-    tree: Topology, motion: Motion, vdot: Any, wrenches: Any = None, gravity: Float[ArrayLike, ""] = 9.81
-) -> list[Any]:
+def joint_wrenches(tree: Topology, motion: Motion, vdot: Any, wrenches: Any = None, gravity: Any = 9.81) -> list[Any]:
     """Wrench (6,) in N m and N of each body's parent on it, at its origin and in its axes.
 
     It includes the actuator's part (the result of `inverse_dynamics`, whose arguments it has) and that of the bearings.
@@ -127,9 +124,7 @@ def mass_matrix(tree: Tree, motion: Motion) -> Float[Array, "nv nv"]:
 
 
 @float64_default
-def forward_dynamics(
-    tree: Topology, motion: Motion, tau: Any, wrenches: Any = None, gravity: Float[ArrayLike, ""] = 9.81
-) -> Any:
+def forward_dynamics(tree: Topology, motion: Motion, tau: Any, wrenches: Any = None, gravity: Any = 9.81) -> Any:
     """Rates of the velocities under given joint forces (articulated bodies); arguments as in `inverse_dynamics`.
 
     Examples:
@@ -153,7 +148,7 @@ def hybrid_dynamics(
     tau: Any,
     prescribed: Sequence[bool],
     wrenches: Any = None,
-    gravity: Float[ArrayLike, ""] = 9.81,
+    gravity: Any = 9.81,
 ) -> Accelerations:
     """Accelerations and forces where some velocities follow given rates, the others given forces (O(N)).
 
@@ -164,7 +159,7 @@ def hybrid_dynamics(
         tau: generalised forces, read elsewhere, likewise.
         prescribed: one flag per velocity.
         wrenches: see `inverse_dynamics`.
-        gravity: m/s^2, along -z of the world.
+        gravity: see `inverse_dynamics`.
 
     Raises:
         ValueError: for another number of rates, forces or flags.
@@ -202,14 +197,14 @@ def hybrid_dynamics(
     return Accelerations(vdot, tau, bodies)
 
 
-def _of_parent(tree: Topology, motion: Motion, i: int, known: list[Any], gravity: Float[ArrayLike, ""]) -> Any:
-    """Acceleration of body i's parent in the axes of body i, in a frame that accelerates upward with `gravity`."""
+def _of_parent(tree: Topology, motion: Motion, i: int, known: list[Any], gravity: Any) -> Any:
+    """Acceleration of body i's parent in the axes of body i, in a frame that accelerates against `gravity`."""
     p = tree.parents[i]
     return tree.algebra.upward(motion.world[i], gravity) if p < 0 else motion.local[i].motion_to_child(known[p])
 
 
-def _outward_accelerations(tree: Topology, motion: Motion, vdot: Any, gravity: Float[ArrayLike, ""]) -> list[Any]:
-    """Spatial accelerations of the bodies in a frame that accelerates upward with `gravity`."""
+def _outward_accelerations(tree: Topology, motion: Motion, vdot: Any, gravity: Any) -> list[Any]:
+    """Spatial accelerations of the bodies in a frame that accelerates against `gravity`."""
     known: list[Any] = []
     for i, rows in enumerate(tree.v_slices):
         own = plus(motion.bias[i], tree.algebra.along(motion.S[i], vdot[rows]))

@@ -223,9 +223,16 @@ def cross_force(m: Vector, f: Vector) -> Vector:
 
 
 @float64_default
-def upward(world: Placement, length: Number) -> Vector:
-    """An acceleration `length` upward in the world, in the axes of a body."""
-    return Vector(0.0 * length, *world.back(SagittalVec(0.0 * length, length)))
+def upward(world: Placement, gravity: Number | SagittalVec) -> Vector:
+    """The acceleration opposite to gravity, in the axes of a body."""
+    up = gravity.scaled(-1.0) if isinstance(gravity, SagittalVec) else SagittalVec(0.0 * gravity, gravity)
+    return Vector(0.0 * up.z, *world.back(up))
+
+
+@float64_default
+def lift(position: SagittalVec, gravity: Number | SagittalVec) -> Number:
+    """Potential energy in J of 1 kg at a place in the world, zero at the origin."""
+    return -gravity.dot(position) if isinstance(gravity, SagittalVec) else gravity * position.z
 
 
 # --- joints ---------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import jax.numpy as jnp
 import numpy as np
@@ -169,8 +169,13 @@ def momentum(tree: Tree | PlanarTree, motion: Motion) -> Momentum | plane.Moment
 
 
 @float64_default
-def energy(tree: Tree | PlanarTree, motion: Motion, gravity: Float[ArrayLike, ""] = 9.81) -> tuple[Array, Array]:
-    """Kinetic and potential energy in J, the latter zero with the centre of mass at z = 0.
+def energy(tree: Tree | PlanarTree, motion: Motion, gravity: Any = 9.81) -> tuple[Array, Array]:
+    """Kinetic and potential energy in J, the latter zero with the centre of mass at the origin (or level with it).
+
+    Args:
+        tree: the bodies.
+        motion: from `kinematics`.
+        gravity: m/s^2, along -z of the world; or the acceleration of free fall, as in `inverse_dynamics`.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -183,7 +188,7 @@ def energy(tree: Tree | PlanarTree, motion: Motion, gravity: Float[ArrayLike, ""
     dot, moving = tree.algebra.dot, zip(tree.inertias(), motion.twist, strict=True)
     kinetic = 0.5 * sum((dot(V, inertia @ V) for inertia, V in moving), jnp.zeros(()))
     whole = momentum(tree, motion)
-    return kinetic, whole.mass * gravity * whole.com[-1]
+    return kinetic, whole.mass * tree.algebra.lift(whole.com, gravity)
 
 
 def _gather(motion: Motion, points: Points) -> tuple[Array, Array, Array]:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait.mechanics.spatial.joints import Joint
-from jaxgait.mechanics.spatial.vectors import Placement, Vec6, cross_force, cross_motion
+from jaxgait.mechanics.spatial.vectors import Placement, Vec3, Vec6, cross_force, cross_motion
 from jaxgait.precision import float64_default
 
 __all__ = [
@@ -22,11 +22,16 @@ __all__ = [
     "cross_motion",
     "dot",
     "joined",
+    "lift",
     "moved",
     "put",
     "still",
     "upward",
 ]
+
+
+Gravity = Float[ArrayLike, ""] | Float[ArrayLike, " 3"]
+"""In m/s^2: a number, along -z of the world, or the acceleration of free fall in the axes of the world."""
 
 
 class Moved(NamedTuple):
@@ -50,10 +55,16 @@ def moved(joint: Joint, seat: Placement, q: Float[Array, " nq"], v: Float[Array,
 
 
 @float64_default
-def upward(world: Placement, length: Float[ArrayLike, ""]) -> Vec6:
-    """An acceleration `length` upward in the world, in the axes of a body."""
-    up = world.R[2] * length
+def upward(world: Placement, gravity: Gravity) -> Vec6:
+    """The acceleration opposite to gravity, in the axes of a body."""
+    up = world.R[2] * gravity if jnp.ndim(gravity) == 0 else -(jnp.asarray(gravity) @ world.R)
     return jnp.concatenate([jnp.zeros_like(up), up])
+
+
+@float64_default
+def lift(position: Vec3, gravity: Gravity) -> Float[Array, ""]:
+    """Potential energy in J of 1 kg at a place in the world, zero at the origin."""
+    return gravity * position[2] if jnp.ndim(gravity) == 0 else -jnp.dot(jnp.asarray(gravity), position)
 
 
 @float64_default

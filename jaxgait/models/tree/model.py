@@ -14,13 +14,14 @@ r"""A mechanism assembled from bodies, joints, contact points and drives, withou
     ensemble(pendulum, {"links.lower.mass": masses, "drives.knee.stiffness": stiffnesses})
 
 The equations are those of `jaxgait.mechanics.spatial` (articulated bodies), the loads those of `parts`. The ground is
-level, at z = 0; z points up.
+at z = 0, with z along its outward normal; it falls along x by `slope`, as that of the walkers: gravity is turned, and
+films show the ground inclined.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -37,7 +38,8 @@ from jaxgait.mechanics.spatial import Link, Tree
 from jaxgait.model import Model, Numerics, Scalar, Variable, derived, parameter
 from jaxgait.models.tree import naming
 from jaxgait.models.tree.checks import check_law, check_moved
-from jaxgait.models.tree.parts import ContactPoint, Force, PrescribedJoint, Spring, Torque, law
+from jaxgait.models.tree.given import contacts_by_name, drives_by_name, links_by_name, start_by_name
+from jaxgait.models.tree.parts import ContactPoint, Force, PrescribedJoint, Spring, Torque
 from jaxgait.parameters import ParameterError, ParameterInfo, entries
 from jaxgait.plausible import plausible_range
 
@@ -72,46 +74,6 @@ class Loads(NamedTuple):
     vdot: Float[Array, " nv"]
     """Prescribed accelerations, zero elsewhere."""
     wrenches: Float[Array, "n 6"]
-
-
-def _links(links: Any) -> Any:
-    values = list(links.values() if isinstance(links, Mapping) else links) if isinstance(links, Iterable) else [links]
-    if not all(isinstance(link, Link) for link in values):
-        raise ParameterError(f"links must be a list of Link, got {shown(links)}")
-    if not values:
-        raise ParameterError("links is empty: a mechanism has at least one body")
-    found = OrderedDict((link.name, link) for link in values)
-    if len(found) < len(values):
-        names = [link.name for link in values]
-        raise ParameterError(f"two links are called {next(n for n in names if names.count(n) > 1)!r}: rename one")
-    for i, link in enumerate(values):
-        if link.parent not in (None, *(before := list(found)[:i])):
-            choose = "choose one of " + ", ".join(before) if before else "choose None, the world"
-            raise ParameterError(f"links[{link.name!r}]: no body {link.parent!r} before it; {choose}")
-    return found
-
-
-def _contacts(contacts: Any) -> Any:
-    found = _named("contacts", '{"heel": ContactPoint("foot", ...)}', contacts)
-    for name, contact in found.items():
-        if not isinstance(contact, ContactPoint):
-            raise ParameterError(f"contacts[{name!r}] must be a ContactPoint, got {shown(contact)}")
-    return found
-
-
-def _drives(drives: Any) -> Any:
-    found = _named("drives", '{"knee": Spring("shank", stiffness=2.0)}', drives)
-    return OrderedDict((name, law(drive)) for name, drive in found.items())
-
-
-def _start(start: Any) -> Any:
-    return dict(_named("start and start_rates", '{"knee": 0.1}', start))
-
-
-def _named(what: str, example: str, mapping: Any) -> OrderedDict[str, Any]:
-    if not isinstance(mapping, Mapping) or not all(isinstance(name, str) for name in mapping):
-        raise ParameterError(f"{what} must be given by name, such as {example}, got {shown(mapping)}")
-    return OrderedDict(mapping)
 
 
 def _skeleton(links: Mapping[str, Link]) -> Tree:
@@ -173,21 +135,22 @@ class TreeModel(Model):
         ('upper', 'lower') ('upper', 'lower') 2.0 False
     """
 
-    links: Mapping[str, Link] = eqx.field(converter=_links)
+    links: Mapping[str, Link] = eqx.field(converter=links_by_name)
     """The bodies, parents first; given as a list of `Link`."""
-    contacts: Mapping[str, ContactPoint] = eqx.field(converter=_contacts, default_factory=OrderedDict)
+    contacts: Mapping[str, ContactPoint] = eqx.field(converter=contacts_by_name, default_factory=OrderedDict)
     """Contact points by name."""
     drives: Mapping[str, Any] = eqx.field(
-        converter=_drives, default_factory=OrderedDict, metadata={"refined": _of_drive}
+        converter=drives_by_name, default_factory=OrderedDict, metadata={"refined": _of_drive}
     )
     """`Spring`, `Torque`, `Force`, `PrescribedJoint` by name, or functions of t, q, v for all forces, shape (nv,)."""
-    start: Mapping[str, Scalar] = entries(_start_coordinates, converter=_start)
+    start: Mapping[str, Scalar] = entries(_start_coordinates, converter=start_by_name)
     """Coordinates at t = 0 in m and rad, by name; the others are neutral."""
-    start_rates: Mapping[str, Scalar] = entries(_start_velocities, converter=_start)
+    start_rates: Mapping[str, Scalar] = entries(_start_velocities, converter=start_by_name)
     """Velocities at t = 0 in m/s and rad/s, by name; the others are zero. Those of `free` and `ball` joints are in the
     axes of the body (`jaxgait.mechanics.spatial.free` shows how to convert them)."""
-    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="nonnegative")
+    gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration, downward", bounds="nonnegative")
     duration: Scalar = parameter(1.0, unit="s", doc="length of a run", bounds="positive")
+    slope: Scalar = parameter(0.0, unit="rad", doc="inclination of the ground, down along x", plausible=(-0.6, 0.6))
 
     scene: ClassVar[str] = "jaxgait.models.tree.scene:scene"
 
@@ -238,6 +201,20 @@ class TreeModel(Model):
             "tangent": axes[:2],
         }
 
+    @property
+    def free_fall(self) -> Float[Array, " 3"]:
+        """The acceleration of free fall in m/s^2, in the axes of the ground.
+
+        Examples:
+            >>> from jaxgait.mechanics.spatial import Link, hinge
+            >>> from jaxgait.models.tree.model import TreeModel
+            >>> pendulum = TreeModel([Link("leg", None, hinge((0.0, 1.0, 0.0)), mass=1.0)], slope=0.1)
+            >>> print(pendulum.free_fall.round(3))
+            [ 0.979  0.    -9.761]
+        """
+        slope = jnp.asarray(self.slope, dtype=jnp.result_type(float))
+        return self.gravity * jnp.stack([jnp.sin(slope), jnp.zeros_like(slope), -jnp.cos(slope)])
+
     @derived
     def tree(self) -> Tree:
         """The bodies."""
@@ -284,7 +261,7 @@ class TreeModel(Model):
         tree = self.tree()
         driven = {j for _, j, _ in self._motions(tree)}
         flags = [j in driven for j in range(tree.nv)]
-        return spatial.hybrid_dynamics(tree, loads.motion, loads.vdot, loads.tau, flags, loads.wrenches, self.gravity)
+        return spatial.hybrid_dynamics(tree, loads.motion, loads.vdot, loads.tau, flags, loads.wrenches, self.free_fall)
 
     def _motions(self, tree: Tree) -> list[tuple[int, int, PrescribedJoint]]:
         return [(*_coordinate(tree, n, d), d) for n, d in self.drives.items() if isinstance(d, PrescribedJoint)]
@@ -335,7 +312,7 @@ class TreeModel(Model):
         tree, loads = self.tree(), self.loads(t, y)
         angles, rates, contacts = naming.single_results(tree, self.contacts)
         momentum = spatial.momentum(tree, loads.motion)
-        kinetic, potential = spatial.energy(tree, loads.motion, self.gravity)
+        kinetic, potential = spatial.energy(tree, loads.motion, self.free_fall)
         found = {
             **{name: loads.q[i] for name, (i, _) in angles.items()},
             **{name: loads.v[i] for name, (i, _) in rates.items()},
@@ -360,7 +337,10 @@ class TreeModel(Model):
         return sum(stored, jnp.zeros(()))
 
     def __check_init__(self) -> None:
-        """Rejects names that no body or joint has, where the mistake was made."""
+        """Rejects a vector of gravity, and names that no body or joint has, where the mistake was made."""
+        if isinstance(self.gravity, tuple | list):
+            what = f"{type(self).__name__}.gravity must be one number in m/s^2, downward, got {shown(self.gravity)}"
+            raise ParameterError(f"{what}: for a slope, give its angle as slope=")
         _named_fault(self, lambda: self._check_names(_skeleton(self.links)))
 
     def validate(self) -> None:

@@ -13,7 +13,21 @@ import xarray as xr
 from jaxgait.mechanics.spatial import kinematics
 from jaxgait.models.tree.model import TreeModel
 from jaxgait.models.tree.parts import ContactPoint
-from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Limb, Scene, View, disc, floor, points, rod, seen
+from jaxgait.plot.scene import (
+    Body,
+    Curve,
+    ForceArrow,
+    Ground,
+    Limb,
+    Scene,
+    View,
+    disc,
+    floor,
+    levelled,
+    points,
+    rod,
+    seen,
+)
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE
 from jaxgait.precision import cast, float64_default
 
@@ -35,7 +49,7 @@ ROUNDING = 1e-9
 
 @float64_default
 def scene(model: TreeModel, run: xr.Dataset) -> Scene:
-    """The bodies, with contact balls, the ground and its forces; see `jaxgait.plot.scene`.
+    """The bodies, with contact balls, the ground, which falls to the right, and its forces; see `jaxgait.plot.scene`.
 
     Massless links that slide from the ground are no bodies but coordinates, and not drawn.
     """
@@ -51,12 +65,15 @@ def scene(model: TreeModel, run: xr.Dataset) -> Scene:
     ends = [*(world[i][1] for i in bodies), *(end for _, *both in rods for end in both)]
     everything = np.concatenate([end.reshape(-1, 3) for end in ends])
     planar = bool(np.abs(everything[:, 1]).max() < 1e-9)
-    flat = (lambda x: seen(x, 0.0, 0.0)) if planar else (lambda x: seen(x, ASIDE, ABOVE))
-    ground = _floor(everything, max(r for r, *_ in balls)) if balls and not planar else ()
+    slope, view_from = float(model.slope), (0.0, 0.0) if planar else (ASIDE, ABOVE)
+    flat = lambda x: seen(levelled(x, slope), *view_from)
+    stands = bool(balls) or slope != 0.0
+    ground = _floor(everything, max((r for r, *_ in balls), default=0.0), slope) if stands and not planar else ()
     edges = [flat(everything), *(flat(centre) + sense * r for r, centre, _ in balls for sense in (-1.0, 1.0))]
     seen_at = np.concatenate([*edges, *(body.outline[0] for body in ground)])
     low, high = seen_at.min(axis=0), seen_at.max(axis=0)
-    low = np.minimum(low, [np.inf, 0.0 if balls else np.inf])
+    below = flat(everything * [1.0, 1.0, 0.0])[..., 1].min() if stands else np.inf
+    low = np.minimum(low, [np.inf, below])
     tall = 1.3 * max(high[1] - low[1], 0.7 * (high[0] - low[0]), 1e-6)
     view = View((0.5 * (low + high))[None], (max(1.0, 1.1 * (high[0] - low[0]) / tall) * tall, tall))
     limbs = [Limb(rod(flat(a), flat(b)), THICKNESS * tall, colours[i]) for i, a, b in rods]
@@ -67,9 +84,10 @@ def scene(model: TreeModel, run: xr.Dataset) -> Scene:
         time=run.time.values,
         shapes=(*ground, *touching, *limbs, *joints),
         views=(view,),
-        ground=Ground() if balls and planar else None,
+        ground=Ground(0.0, slope) if stands and planar else None,
         forces=_forces(model, tree, world, run, flat),
         curves=_curves(model, run),
+        readouts={"slope": (np.full(run.sizes["time"], np.degrees(slope)), "deg")} if slope else {},
         legend=named if len(named) <= len(BODIES) else {"bodies": BLUE},
     )
 
@@ -93,11 +111,11 @@ def _panels(histories: list[tuple[str, np.ndarray]]) -> Iterator[list[tuple[str,
     return (shown[i * each : (i + 1) * each] for i in range(count))
 
 
-def _floor(everything: np.ndarray, reach: float) -> tuple[Body]:
-    """Level ground around all points, and balls of a radius in m about them."""
+def _floor(everything: np.ndarray, reach: float, slope: float) -> tuple[Body]:
+    """The ground around all points, and balls of a radius in m about them."""
     margin = reach + MARGIN * float(np.ptp(everything, axis=0).max())
     (back, right), (front, left) = (of(everything[:, :2], axis=0).tolist() for of in (np.min, np.max))
-    return (floor((back - margin, right - margin), (front + margin, left + margin), ASIDE, ABOVE),)
+    return (floor((back - margin, right - margin), (front + margin, left + margin), ASIDE, ABOVE, slope),)
 
 
 def _coordinates(model: TreeModel) -> set[str]:

@@ -252,7 +252,9 @@ def test_the_laws_of_contacts_are_parts():
 
 
 def test_an_unknown_field_names_the_fields_for_users():
-    with pytest.raises(TypeError, match=r"TreeModel has no field 'mass': it has links, .*, duration \(s\)$"):
+    with pytest.raises(
+        TypeError, match=r"TreeModel has no field 'mass': it has links, .*, duration \(s\), slope \(rad\)$"
+    ):
         TreeModel([BALL], mass=1.0)
 
 
