@@ -38,6 +38,7 @@ from jaxgait.mechanics.spatial.frames import (
     to_body_axes,
     to_world_axes,
 )
+from jaxgait.mechanics.spatial.impact import Impact, plastic_impact
 from jaxgait.mechanics.spatial.joints import Joint, ball, fixed, free, hinge, planar, prismatic, screws, universal
 from jaxgait.mechanics.spatial.links import Link
 from jaxgait.mechanics.spatial.points import (
@@ -64,6 +65,7 @@ from jaxgait.mechanics.spatial.vectors import Placement, quaternion_about, rotat
 __all__ = [
     "Accelerations",
     "Feet",
+    "Impact",
     "Joint",
     "Link",
     "Momentum",
@@ -89,6 +91,7 @@ __all__ = [
     "mass_matrix",
     "momentum",
     "planar",
+    "plastic_impact",
     "point_motion",
     "point_wrenches",
     "prismatic",

@@ -2,4 +2,6 @@
 
 from jaxgait.registry import lazy
 
-__getattr__ = lazy(__name__, model="TreeModel TreeState", parts="ContactPoint Force PrescribedJoint Spring Torque")
+__getattr__ = lazy(
+    __name__, model="TreeModel TreeState", parts="ContactPoint Force LockedJoint PrescribedJoint Spring Torque"
+)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from jaxgait.mechanics.spatial import Link
 from jaxgait.models.tree.parts import Force, PrescribedJoint, Torque, takes
@@ -99,3 +101,37 @@ def check_law(name: str, drive: Any) -> None:
     arguments = {Torque: "(t, q, v)", Force: "(t, position, velocity)", PrescribedJoint: "(t)"}.get(type(drive))
     if arguments is not None and not takes(drive.law, arguments.count(",") + 1):
         raise ParameterError(f"drives[{name!r}].law must take {arguments}")
+
+
+def returned(name: str, force: Any, shape: tuple[int, ...], what: str) -> Array:
+    """What a drive returned, in N or N m, if it has the shape that it must have.
+
+    Raises:
+        ParameterError: naming the drive and both shapes.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.tree.checks import returned
+        >>> print(returned("motor", jnp.array(40.0), (), "one number"))  # N m
+        40.0
+    """
+    found = jnp.asarray(force)
+    if found.shape != shape:
+        raise ParameterError(f"drives[{name!r}] must return {what}, shape {shape}, got the shape {found.shape}")
+    return found
+
+
+def index_of(where: str, kind: str, names: Sequence[str], name: str) -> int:
+    """The index of a name among those of a tree's bodies, joints or coordinates.
+
+    Raises:
+        ValueError: for another name: where it was given, and those that there are.
+
+    Examples:
+        >>> from jaxgait.models.tree.checks import index_of
+        >>> index_of("start", "coordinate", ("hip", "knee"), "knee")
+        1
+    """
+    if name not in names:
+        raise ValueError(f"{where}: no {kind} {name!r}; choose one of {', '.join(names)}")
+    return list(names).index(name)

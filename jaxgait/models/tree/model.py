@@ -37,9 +37,9 @@ from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import Link, Tree
 from jaxgait.model import Model, Numerics, Scalar, Variable, derived, parameter
 from jaxgait.models.tree import naming
-from jaxgait.models.tree.checks import check_law, check_moved
+from jaxgait.models.tree.checks import check_law, check_moved, index_of, returned
 from jaxgait.models.tree.given import contacts_by_name, drives_by_name, links_by_name, start_by_name
-from jaxgait.models.tree.parts import ContactPoint, Force, PrescribedJoint, Spring, Torque
+from jaxgait.models.tree.parts import ContactPoint, Force, LockedJoint, PrescribedJoint, Spring, Torque
 from jaxgait.parameters import ParameterError, ParameterInfo, entries
 from jaxgait.plausible import plausible_range
 
@@ -142,7 +142,8 @@ class TreeModel(Model):
     drives: Mapping[str, Any] = eqx.field(
         converter=drives_by_name, default_factory=OrderedDict, metadata={"refined": _of_drive}
     )
-    """`Spring`, `Torque`, `Force`, `PrescribedJoint` by name, or functions of t, q, v for all forces, shape (nv,)."""
+    """`Spring`, `Torque`, `Force`, `PrescribedJoint`, `LockedJoint` by name, or functions of t, q, v for all forces,
+    shape (nv,)."""
     start: Mapping[str, Scalar] = entries(_start_coordinates, converter=start_by_name)
     """Coordinates at t = 0 in m and rad, by name; the others are neutral."""
     start_rates: Mapping[str, Scalar] = entries(_start_velocities, converter=start_by_name)
@@ -225,9 +226,9 @@ class TreeModel(Model):
         tree = self.tree()
         q, v = jnp.asarray(tree.neutral(), dtype=float), jnp.zeros(tree.nv)
         for name, value in self.start.items():
-            q = q.at[_index("start", "coordinate", tree.coordinate_names, name)].set(value)
+            q = q.at[index_of("start", "coordinate", tree.coordinate_names, name)].set(value)
         for name, value in self.start_rates.items():
-            v = v.at[_index("start_rates", "velocity", tree.velocity_names, name)].set(value)
+            v = v.at[index_of("start_rates", "velocity", tree.velocity_names, name)].set(value)
         q, v, _ = self._prescribed(jnp.zeros(()), q, v)
         remembers = any(contact.remembers for contact in self.contacts.values())
         return TreeState(q, v, jnp.zeros((len(self.contacts), 2)) if remembers else None)
@@ -263,14 +264,52 @@ class TreeModel(Model):
         flags = [j in driven for j in range(tree.nv)]
         return spatial.hybrid_dynamics(tree, loads.motion, loads.vdot, loads.tau, flags, loads.wrenches, self.free_fall)
 
-    def _motions(self, tree: Tree) -> list[tuple[int, int, PrescribedJoint]]:
-        return [(*_coordinate(tree, n, d), d) for n, d in self.drives.items() if isinstance(d, PrescribedJoint)]
+    def after_impact(
+        self,
+        y: TreeState,
+        body: str,
+        position: tuple[Any, ...] | Any = (0.0, 0.0, 0.0),
+        *,
+        sticking: bool = True,
+        released: Sequence[str] = (),
+    ) -> TreeState:
+        """The state after a point of a body has landed without bounce (`jaxgait.mechanics.spatial.impact`).
+
+        Joints whose motion is prescribed, and locked ones, are not moved by the impact.
+
+        Args:
+            y: the state before.
+            body: its name.
+            position: of the point in the body's frame in m, three numbers.
+            sticking: whether the point stops in all directions; otherwise only its motion along z.
+            released: names of velocities of locked joints that the impact frees, such as those of the other foot.
+
+        Raises:
+            ValueError: for a body or joint that the tree does not have.
+
+        Examples:
+            >>> from jaxgait.mechanics.spatial import Link, planar
+            >>> from jaxgait.models.tree.model import TreeModel
+            >>> model = TreeModel([Link("stone", None, planar(), mass=1.0)], start_rates={"stone.z": -2.0})
+            >>> print(model.after_impact(model.initial_state(), "stone").v)  # m/s, rad/s
+            [0. 0. 0.]
+        """
+        tree = self.tree()
+        points = spatial.Points((index_of("after_impact", "body", tree.names, body),), stacked(position)[None])
+        freed = {index_of("released", "velocity", tree.velocity_names, name) for name in released}
+        held = {j for _, j, _ in self._motions(tree)} - freed
+        flags = [j in held for j in range(tree.nv)]
+        return y._replace(v=spatial.plastic_impact(tree, y.q, y.v, points, sticking=sticking, prescribed=flags).v)
+
+    def _motions(self, tree: Tree) -> list[tuple[int, int, PrescribedJoint | LockedJoint]]:
+        known = PrescribedJoint | LockedJoint
+        return [(*_coordinate(tree, n, d), d) for n, d in self.drives.items() if isinstance(d, known)]
 
     def _prescribed(self, t: Scalar, q: Array, v: Array) -> tuple[Array, Array, Array]:
         """Coordinates and velocities that include the prescribed ones, and the prescribed accelerations."""
         vdot = jnp.zeros_like(v)
         for i, j, drive in self._motions(self.tree()):
-            angle, rate, acceleration = drive.at(t)
+            angle, rate, acceleration = (q[i], 0.0, 0.0) if isinstance(drive, LockedJoint) else drive.at(t)
             q, v, vdot = q.at[i].set(angle), v.at[j].set(rate), vdot.at[j].set(acceleration)
         return q, v, vdot
 
@@ -279,15 +318,15 @@ class TreeModel(Model):
         for name, drive in self.drives.items():
             if isinstance(drive, Spring | Torque):
                 i, j = _coordinate(tree, name, drive)
-                tau = tau.at[j].add(_force(name, drive.force(t, q[i], v[j]), (), "one number"))
+                tau = tau.at[j].add(returned(name, drive.force(t, q[i], v[j]), (), "one number"))
             elif isinstance(drive, Force):
                 points = spatial.Points((tree.index(drive.body),), jnp.asarray(drive.position, dtype=v.dtype)[None])
                 position, velocity = spatial.point_motion(motion, points)
-                force = _force(name, drive.force(t, position[0], velocity[0]), (3,), "the force along x, y and z")
+                force = returned(name, drive.force(t, position[0], velocity[0]), (3,), "the force along x, y and z")
                 wrenches = wrenches + spatial.point_wrenches(motion, points, position, force[None])
-            elif not isinstance(drive, PrescribedJoint):
+            elif not isinstance(drive, PrescribedJoint | LockedJoint):
                 each = f"one generalised force for each of {', '.join(tree.velocity_names)}"
-                tau = tau + _force(name, drive(t, q, v), (tree.nv,), each).astype(v.dtype)
+                tau = tau + returned(name, drive(t, q, v), (tree.nv,), each).astype(v.dtype)
         return tau, wrenches
 
     def _ground(
@@ -403,22 +442,23 @@ class TreeModel(Model):
         if not tree.nv:
             raise ValueError("all joints are fixed, so that nothing moves")
         for name, contact in self.contacts.items():
-            _index(f"contacts[{name!r}]", "body", tree.names, contact.body)
+            index_of(f"contacts[{name!r}]", "body", tree.names, contact.body)
         for name, drive in self.drives.items():
             if isinstance(drive, Force):
-                _index(f"drives[{name!r}]", "body", tree.names, drive.body)
-            elif isinstance(drive, Spring | Torque | PrescribedJoint):
+                index_of(f"drives[{name!r}]", "body", tree.names, drive.body)
+            elif isinstance(drive, Spring | Torque | PrescribedJoint | LockedJoint):
                 _coordinate(tree, name, drive)
             check_law(name, drive)
         prescribed = [drive.joint for _, _, drive in self._motions(tree)]
         if twice := sorted({joint for joint in prescribed if prescribed.count(joint) > 1}):
             raise ValueError(f"several drives prescribe the motion of {', '.join(map(repr, twice))}: keep one of them")
         q_names, v_names = tree.coordinate_names, tree.velocity_names
-        moved = {name for i, j, _ in self._motions(tree) for name in (q_names[i], v_names[j])}
+        rates = {v_names[j] for _, j, _ in self._motions(tree)}
+        moved = {"start": {q_names[i] for i, _, d in self._motions(tree) if isinstance(d, PrescribedJoint)}}
         for what, kind, names in (("start", "coordinate", q_names), ("start_rates", "velocity", v_names)):
             for name in getattr(self, what):
-                _index(what, kind, names, name)
-                if name in moved:
+                index_of(what, kind, names, name)
+                if name in moved.get(what, rates):
                     raise ValueError(
                         f"the motion of {name!r} is prescribed, including its start: leave it out of {what}"
                     )
@@ -442,25 +482,11 @@ def _pushes(model: TreeModel) -> tuple[Array, Array]:
     return jnp.where(weight > 0.0, force / jnp.where(weight > 0.0, weight, 1.0), 0.0), depth
 
 
-def _coordinate(tree: Tree, name: str, drive: Spring | Torque | PrescribedJoint) -> tuple[int, int]:
+def _coordinate(tree: Tree, name: str, drive: Spring | Torque | PrescribedJoint | LockedJoint) -> tuple[int, int]:
     """Indices in q and in v of the joint coordinate of the drive of this name; its velocity must be its rate."""
     where = f"drives[{name!r}]"
-    j = _index(where, "joint", tree.velocity_names, drive.joint)
+    j = index_of(where, "joint", tree.velocity_names, drive.joint)
     body = next(i for i, rows in enumerate(tree.v_slices) if rows.start <= j < rows.stop)
     if tree.joints[body].nq != tree.joints[body].nv:
         raise ValueError(f"{where}: {drive.joint!r} is not a rate of a coordinate; drive it by a function of t, q, v")
     return tree.q_slices[body].start + j - tree.v_slices[body].start, j
-
-
-def _force(name: str, force: Any, shape: tuple[int, ...], what: str) -> Array:
-    """What a drive returned, if it has the shape that it must have."""
-    found = jnp.asarray(force)
-    if found.shape != shape:
-        raise ParameterError(f"drives[{name!r}] must return {what}, shape {shape}, got the shape {found.shape}")
-    return found
-
-
-def _index(where: str, kind: str, names: Sequence[str], name: str) -> int:
-    if name not in names:
-        raise ValueError(f"{where}: no {kind} {name!r}; choose one of {', '.join(names)}")
-    return list(names).index(name)

@@ -24,7 +24,7 @@ from jaxgait.mechanics.friction import Bristle, Coulomb, FrictionLaw, Stribeck
 from jaxgait.parameters import ParameterError, parameter, part
 from jaxgait.precision import float64_default
 
-__all__ = ["ContactPoint", "Force", "Function", "PrescribedJoint", "Spring", "Torque"]
+__all__ = ["ContactPoint", "Force", "Function", "LockedJoint", "PrescribedJoint", "Spring", "Torque"]
 
 ANY = (float("-inf"), float("inf"))
 """Bodies may have any size, so no value is implausible."""
@@ -298,6 +298,21 @@ class Force(Immutable):
     def force(self, t: Scalar, position: Float[Array, " 3"], velocity: Float[Array, " 3"]) -> Array:
         """Force in N in world axes: what the law returns, which the model checks."""
         return jnp.asarray(_called(self.law, t, position, velocity), dtype=position.dtype)
+
+
+@float64_default
+class LockedJoint(eqx.Module):
+    """A joint coordinate that stays where it is, whatever force that takes, such as that of a foot on the ground.
+
+    It has no velocity; an event may put it elsewhere, and an impact may free it (`TreeModel.after_impact`).
+
+    Examples:
+        >>> from jaxgait.models.tree.parts import LockedJoint
+        >>> print(LockedJoint("knee").joint)
+        knee
+    """
+
+    joint: str = eqx.field(static=True)
 
 
 def takes(law: Any, count: int, **named: Any) -> bool:
