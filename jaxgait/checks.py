@@ -336,8 +336,15 @@ def not_in_files(names: Iterable[str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as error messages show it: on one short line; a traced one as "a traced value"."""
-    return "a traced value" if not is_concrete(value) else " ".join(repr(value).split())[:60]
+    """A value as error messages show it: on one short line, which "..." ends if it is cut; a traced one in words.
+
+    Examples:
+        >>> from jaxgait.checks import shown
+        >>> print(shown([70.0, 75.0]), shown("a long text " * 9))
+        [70.0, 75.0] 'a long text a long text a long text a long text a long t...
+    """
+    text = "a traced value" if not is_concrete(value) else " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:

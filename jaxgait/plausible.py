@@ -10,7 +10,8 @@ The declaration states the range, or it follows from unit and default:
 - zero, numbers without a unit, and other quantities whose default is zero are always plausible.
 
 The masses of a person and of a leg have narrower ranges (`PERSON`, `limb_mass`), so that weights in N stand out. Of a
-spring with a damper, the time constant has a range, so that exchanged coefficients do (`warn_slow`).
+spring with a damper, the time constant has a range, so that exchanged coefficients do (`warn_slow`); bodies of trees
+have ranges of people and robots (`jaxgait.mechanics.spatial.links`).
 """
 
 from __future__ import annotations

@@ -6,14 +6,22 @@ from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
+import numpy as np
 
-from jaxgait.checks import shown
+from jaxgait.checks import is_concrete, shown, warn_user
 from jaxgait.fields import Immutable, rank_of, shape_of
 from jaxgait.mechanics.spatial.joints import Joint
 from jaxgait.parameters import ParameterError, parameter
+from jaxgait.plausible import ImplausibleValue
 from jaxgait.precision import float64_default
 
-_ANY = (float("-inf"), float("inf"))  # bodies may have any size
+_LENGTHS = (-10.0, 10.0)
+"""Plausible positions in m within a body of a mechanism that walks: so that mm and cm stand out."""
+_MASSES = (0.0, 1000.0)
+"""Plausible masses in kg of such a body: so that g stand out."""
+_SPREAD = 3.0
+"""Largest plausible distance in m of its mass from the centre of mass (rms): that of a rod of 10 m."""
+_ANY = (float("-inf"), float("inf"))  # see `Link.warn_together`
 _SHAPES = (
     *((name, 1, "three numbers in m, (x, y, z)") for name in ("com", "offset")),
     ("inertia", 2, "3 x 3 numbers in kg m^2"),
@@ -40,15 +48,15 @@ class Link(Immutable):
     parent: str | None = eqx.field(static=True)
     """Name of the parent body; None: the world."""
     joint: Joint = eqx.field(static=True)
-    mass: Any = parameter(MISSING, unit="kg", doc="mass of the body", bounds="nonnegative", plausible=_ANY)
+    mass: Any = parameter(MISSING, unit="kg", doc="mass of the body", bounds="nonnegative", plausible=_MASSES)
     com: tuple[Any, ...] | Any = parameter(
-        (0.0, 0.0, 0.0), unit="m", doc="centre of mass in the body's frame", plausible=_ANY
+        (0.0, 0.0, 0.0), unit="m", doc="centre of mass in the body's frame", plausible=_LENGTHS
     )
     inertia: tuple[Any, ...] | Any = parameter(
         ((0.0, 0.0, 0.0),) * 3, unit="kg m^2", doc="inertia tensor about the centre of mass", plausible=_ANY
     )
     offset: tuple[Any, ...] | Any = parameter(
-        (0.0, 0.0, 0.0), unit="m", doc="position of the joint in the parent's frame", plausible=_ANY
+        (0.0, 0.0, 0.0), unit="m", doc="position of the joint in the parent's frame", plausible=_LENGTHS
     )
     rotation: tuple[Any, ...] | Any = parameter(
         ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), unit="1", doc="orientation of the joint in the parent"
@@ -73,3 +81,38 @@ class Link(Immutable):
             given = getattr(self, field)
             if shape_of(given, rank) != (3,) * rank:
                 raise ParameterError(f"the {field} of {self.name!r} must have {wanted}, got {shown(given)}")
+
+    def warn_together(self, label: str) -> None:
+        """Warns of an inertia that is too large for its mass: that of a body of more than 10 m.
+
+        Warns:
+            jaxgait.plausible.ImplausibleValue: with the distance of the mass from the centre of mass, in m.
+
+        Examples:
+            >>> import warnings
+            >>> import numpy as np
+            >>> from jaxgait.mechanics.spatial import Link, hinge
+            >>> rod = Link("rod", None, hinge((0, 1, 0)), mass=2.0, inertia=np.diag([3e4, 3e4, 1e3]))
+            >>> with warnings.catch_warnings(record=True) as caught:
+            ...     warnings.simplefilter("always")
+            ...     rod.warn_together("links.rod")
+            >>> print(caught[0].message)  # doctest: +ELLIPSIS
+            links.rod.inertia puts the mass of 2 kg 123 m (rms) from its centre, out of its plausible range up to 3 ...
+        """
+        if not is_concrete((self.mass, self.inertia)):
+            return
+        mass, moment = np.broadcast_arrays(np.asarray(self.mass, float), _moment(self.inertia))
+        light = mass <= 0.0
+        spread = np.where(light, 0.0, np.sqrt(np.maximum(moment, 0.0) / np.where(light, 1.0, mass)))
+        first = int(np.argmax(spread > _SPREAD))
+        if spread.flat[first] > _SPREAD:
+            what = f"{label}.inertia puts the mass of {mass.flat[first]:g} kg {spread.flat[first]:.3g} m (rms) from its"
+            hint = f"centre, out of its plausible range up to {_SPREAD:g} m: kg mm^2 or kg cm^2 instead of kg m^2?"
+            warn_user(f"{what} {hint}", ImplausibleValue)
+
+
+def _moment(inertia: Any) -> np.ndarray:
+    """The moment in kg m^2 about the centre of mass, per member: the sum of mass times distance squared."""
+    nested = isinstance(inertia, tuple)
+    diagonal = [inertia[i][i] if nested else np.asarray(inertia, float)[..., i, i] for i in range(3)]
+    return np.asarray(0.5 * sum((np.asarray(one, float) for one in diagonal), np.zeros(())))

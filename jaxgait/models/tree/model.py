@@ -295,7 +295,7 @@ class TreeModel(Model):
             [0. 0. 0.]
         """
         tree = self.tree()
-        points = spatial.Points((index_of("after_impact", "body", tree.names, body),), stacked(position)[None])
+        points = spatial.Points((index_of("after_impact", "body", tree.names, body),), stacked(tuple(position))[None])
         freed = {index_of("released", "velocity", tree.velocity_names, name) for name in released}
         held = {j for _, j, _ in self._motions(tree)} - freed
         flags = [j in held for j in range(tree.nv)]

@@ -619,3 +619,21 @@ CART = [Link("cart", None, prismatic((1, 0, 0)), mass=2.0)]
 def test_laws_of_drives_that_do_not_fit_are_named(drive, message):
     with pytest.raises(ParameterError, match=message):
         simulate(TreeModel(CART, drives={"push": drive}), duration=0.1, samples=2)
+
+
+def test_units_of_bodies_that_are_probably_others_are_noticed():
+    body = {"mass": 2.0, "com": (0.0, 0.0, -0.2), "inertia": np.diag([0.03, 0.03, 1e-3])}
+    bar = lambda **other: TreeModel([Link("a", None, hinge((0, 1, 0)), **(body | other))])
+    wrong = [
+        ({"mass": 2000.0}, r"links\.a\.mass .* is 2000 kg, .*g instead of kg\?"),
+        ({"com": (0.0, 0.0, -200.0)}, r"links\.a\.com .* is -200 m.*: mm instead of m\?"),
+        ({"offset": (0.0, 0.0, -40.0)}, r"links\.a\.offset .* is -40 m.*: cm instead of m\?"),
+        ({"inertia": np.diag([3e4, 3e4, 1e3])}, r"links\.a\.inertia puts the mass of 2 kg .* kg mm\^2 or kg cm\^2"),
+        ({"inertia": np.diag([300.0, 300.0, 10.0])}, r"links\.a\.inertia puts the mass of 2 kg 12\.3 m"),
+    ]
+    for other, message in wrong:
+        with pytest.warns(ImplausibleValue, match=message):
+            bar(**other).validate()
+    heavy = np.array([2000.0, 3000.0])
+    with pytest.warns(ImplausibleValue, match=r"links\.a\.mass .* is 2000 kg \(2 of 2 values\)"):
+        check_members(bar(), grid({"links.a.mass": heavy}))
