@@ -440,6 +440,7 @@ class _Panel:
     def __init__(self, ax: Axes, shown: Scene, curve: Curve, span: float, limits: Limits, window: float) -> None:
         self.ax, self.time, self.span, self.window = ax, shown.time, span, window
         low, high = limits.get((curve.name, curve.unit), (0.0, 1.0))
+        rows = 0
         colours = line_colours([*curve.values], shown.legend, [x.colour for x in (*shown.forces, *shown.trails)])
         drawn: list[np.ndarray] = []
         for (label, values), colour in zip(curve.values.items(), colours, strict=True):
@@ -456,10 +457,12 @@ class _Panel:
                 [ENTRY + CHARACTER * len(n) for n in curve.values],
             )
             columns = len(entries) if sum(entries) < wide else max(1, int(wide / max(entries)))
-            high += LEGEND_ROOM * (high - low) * -(-len(curve.values) // columns)
+            rows = -(-len(curve.values) // columns)
             ax.legend(fontsize=7, loc="upper right", ncols=columns, borderaxespad=0.1, labelspacing=0.2)
-        ax.set_ylim(low, high)
-        self.cursor = ax.axvline(self.time[0], color="black", lw=0.8, zorder=8, clip_on=False)  # whole at the ends, too
+        room = 1.0 + LEGEND_ROOM * rows
+        ax.set_ylim(low, low + room * (high - low))
+        at = {"x": self.time[0], "ymax": 1.0 / room}  # below the legend
+        self.cursor = ax.axvline(**at, color="black", lw=0.8, zorder=8, clip_on=False)  # whole at the ends, too
         self.show(0)
 
     @property

@@ -100,7 +100,16 @@ def _curves(model: TreeModel, run: xr.Dataset) -> tuple[Curve, ...]:
     forces = {n: run.contact_force.sel(contact=n, axis="z").values for n in model.contacts}
     named = (("joint angles", "deg", angles), ("positions", "m", places), ("normal forces", "N", forces))
     few = [Curve(name, unit, dict(part)) for name, unit, found in named for part in _panels([*found.items()])]
-    return (*few, Curve("energy", "J", {"total": run.energy.values, "kinetic": run.kinetic_energy.values}))
+    return (*few, Curve("energy", "J", _energies(run)))
+
+
+def _energies(run: xr.Dataset) -> dict[str, np.ndarray]:
+    """Histories in J, from the least potential energy of the run: from the ground, it would dwarf the kinetic one."""
+    kinetic = run.kinetic_energy.values
+    return {
+        "total, from the least potential": run.energy.values - np.nanmin(run.energy.values - kinetic),
+        "kinetic": kinetic,
+    }
 
 
 def _panels(histories: list[tuple[str, np.ndarray]]) -> Iterator[list[tuple[str, np.ndarray]]]:

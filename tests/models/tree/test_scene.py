@@ -12,6 +12,7 @@ from jaxgait.plot.scene import Limb, scene
 from jaxgait.plot.style import RED
 
 TURN = hinge((0, 1, 0))
+TOTAL = "total, from the least potential"
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +51,11 @@ def test_a_planar_biped_shows_its_bodies_and_not_its_coordinates():
     for name in ("normal forces (N)", "energy (J)", "positions (m)"):
         (panel,) = (ax for ax in figure.axes if ax.get_ylabel().replace("\n", " ") == name)
         assert len({line.get_color() for line in panel.lines[:2]}) == 2
+        cursor = panel.lines[-1]
+        bottom = cursor.get_window_extent().y1
+        assert panel.get_legend() is None or bottom <= panel.get_legend().get_window_extent().y0 + 1.0, name
+    total, kinetic = (next(one for one in shown.curves if one.name == "energy").values[n] for n in (TOTAL, "kinetic"))
+    assert float((total - kinetic).min()) == pytest.approx(0.0, abs=1e-9), "as large as the kinetic energy"
 
 
 def test_a_massless_link_that_carries_a_load_is_drawn():
