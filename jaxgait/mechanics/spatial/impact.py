@@ -41,7 +41,6 @@ def plastic_impact(
     q: Float[Array, " nq"],
     v: Float[Array, " nv"],
     points: Points,
-    *,
     sticking: bool = True,
     prescribed: Sequence[bool] = (),
 ) -> Impact:

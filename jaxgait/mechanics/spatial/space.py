@@ -64,7 +64,8 @@ def upward(world: Placement, gravity: Gravity) -> Vec6:
 @float64_default
 def lift(position: Vec3, gravity: Gravity) -> Float[Array, ""]:
     """Potential energy in J of 1 kg at a place in the world, zero at the origin."""
-    return gravity * position[2] if jnp.ndim(gravity) == 0 else -jnp.dot(jnp.asarray(gravity), position)
+    g = jnp.asarray(gravity)
+    return g * position[2] if g.ndim == 0 else -jnp.dot(g, position)
 
 
 @float64_default
