@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,8 +29,10 @@ TITLE = 100
 """Characters of a line above a panel."""
 SQUARE, LARGEST_SQUARE, SMALLEST_SQUARE = 0.4, 6.0, 2.5
 """Size of the square on a cell whose member ended early: fraction of the cell, and at most and at least in points."""
-HATCH = "\\\\\\\\"
-"""Of cells too small for a square; that of cells without a value leans the other way."""
+HATCHES = ("\\\\\\\\", "....", "----", "++++")
+"""Of cells too small for a square, one for each status; that of cells without a value leans the other way."""
+NO_BREAK = "\N{NO-BREAK SPACE}"
+"""Between a number and its unit, where lines are broken."""
 POINT, RING = 14.0, 44.0
 """Areas of a sampled member, and of the ring around one that ended early, in square points."""
 EXTREMES = {"highest": ("^", "▲"), "lowest": ("v", "▼")}
@@ -165,7 +168,7 @@ def _coloured(ax: Axes, draw: Callable[..., Any], values: np.ma.MaskedArray, cou
         bar.update_ticks()
     if steps is not None:
         bar.set_ticks(steps.tolist(), labels=texts(steps), fontsize=7)
-        bar.set_label("unequal steps", fontsize=7)
+        bar.set_label("colours in unequal steps", fontsize=7)
 
 
 def _mark_extremes(ax: Axes, values: np.ma.MaskedArray, rows: Table, first: Column, second: Column) -> str:
@@ -180,7 +183,8 @@ def _mark_extremes(ax: Axes, values: np.ma.MaskedArray, rows: Table, first: Colu
             continue
         across, up = (float(column.values[members[0]]) for column in (first, second))
         ax.plot(across, up, marker, color="white", mec="black", ms=7, clip_on=False, zorder=5)
-        at = f"{_text(first, across)}, {_text(second, up)}{_counted(rows, int(members[0]))}"
+        one, other = (_text(*x).replace(" ", NO_BREAK) for x in ((first, across), (second, up)))
+        at = f"{one}, {other}{_counted(rows, int(members[0]))}"
         listed.append(f"{name} ({sign}) {known[members[0]]:.5g} at {at}")
     whose = "of those that completed: " if (np.isfinite(np.ma.filled(values, np.nan)) & ~rows.completed).any() else ""
     return f"\n{textwrap.fill(whose + '; '.join(listed), TITLE)}" if listed else ""
@@ -249,12 +253,12 @@ def _mark_early_ends(ax: Axes, known: np.ndarray, rows: Table, along: Sequence[s
         size = min(SQUARE * cell, LARGEST_SQUARE)
         looks = {"edgecolor": "white", "s": size**2, "marker": "s", "linewidth": 0.5}
     paint = "edgecolor" if "facecolor" in looks else "facecolor"
-    for number, (sentence, colour) in enumerate(rows.statuses):
-        which = known & ~rows.completed & (rows.status == number)
-        if not which.any():
-            continue
+    early = {number: known & ~rows.completed & (rows.status == number) for number in range(len(rows.statuses))}
+    present = [number for number, which in early.items() if which.any()]
+    for number, hatch in zip(present, itertools.cycle(HATCHES)):
+        (sentence, colour), which = rows.statuses[number], early[number]
         if size < SMALLEST_SQUARE:
-            hatched = {"facecolor": "none", "edgecolor": colour, "linewidth": 0.0, "hatch": HATCH}
+            hatched = {"facecolor": "none", "edgecolor": colour, "linewidth": 0.0, "hatch": hatch}
             cells = _outlines(_corners(rows, along), which.reshape(rows.shape).T)
             ax.add_patch(PathPatch(cells, label=sentence, zorder=4, **hatched))
         else:
