@@ -3,7 +3,8 @@
     KelvinVoigt(stiffness=1e5, damping=20.0).force(depth, rate)
 
 `depth` is the penetration in m (positive inside the other body), `rate` its time derivative in m/s. Normal forces push
-(>= 0). All laws take scalars or arrays of equal shape and are differentiable. Friction: `jaxgait.mechanics.friction`.
+(>= 0). All laws take scalars or arrays of equal shape and are differentiable. Friction, and both
+together (`contact_force`): `jaxgait.mechanics.friction`.
 
 Touch-down is smoothed over a depth `1 / steepness` by a *smoothing*:
 

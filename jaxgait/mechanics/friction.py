@@ -17,13 +17,15 @@ Subclasses of `FrictionLaw` (the first three) work in every contact, including t
 rule for time steps, not a differential equation.
 
 Velocities are components along one tangent, or with ``axes=True`` have the tangential directions as their last axis.
+
+`contact_force` is the whole force of a contact: that of a normal law and that of a friction law under it.
 """
 
 from __future__ import annotations
 
 import abc
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -33,6 +35,7 @@ from jaxtyping import Array, Float
 from jaxgait.checks import is_concrete
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Real, RealArray, Scalar
+from jaxgait.mechanics.contact import ImpactHertz, NormalLaw
 from jaxgait.mechanics.linalg import norm
 from jaxgait.parameters import ParameterError, choice, parameter
 from jaxgait.precision import float64_default
@@ -119,6 +122,80 @@ class FrictionLaw(Immutable):
     def at_rest(self, *shape: int) -> RealArray | None:
         """Memory at rest of contacts whose velocities have this shape; None for a law without memory."""
         return None
+
+
+class ContactForce(NamedTuple):
+    """Force on a body that touches a surface."""
+
+    normal: RealArray
+    """N, away from the surface."""
+    tangential: RealArray
+    """N, along the surface."""
+    memory_rate: RealArray | None
+    """Rate of the friction law's memory; None without one."""
+
+
+@float64_default
+def normal_force(law: NormalLaw | ImpactHertz, depth: Real, rate: Real, approach: Real | None = None) -> RealArray:
+    """Normal force in N of any law at a penetration in m and its rate in m/s.
+
+    Args:
+        law: of the normal force.
+        depth: penetration in m.
+        rate: its rate in m/s.
+        approach: remembered speed in m/s at touch-down, for `ImpactHertz` only.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz
+        >>> from jaxgait.mechanics.friction import normal_force
+        >>> stud = HystereticHertz(stiffness=1e6)
+        >>> print(float(normal_force(stud, 0.01, 0.0)), float(normal_force(ImpactHertz(stud), 0.01, 0.0, 2.0)))  # N
+        1000.0 1000.0
+    """
+    return law.force(depth, rate, approach) if isinstance(law, ImpactHertz) else law.force(depth, rate)
+
+
+@float64_default
+def contact_force(
+    normal_law: NormalLaw | ImpactHertz,
+    friction_law: FrictionLaw,
+    depth: Real,
+    rate: Real,
+    slip: Real,
+    memory: Real | None = None,
+    *,
+    approach: Real | None = None,
+    gate: Real | None = None,
+    axes: bool = False,
+) -> ContactForce:
+    """Force of a contact: its normal law's, and its friction law's under that.
+
+    Args:
+        normal_law: law of the normal force; its switch tells friction with a memory whether the contact is closed.
+        friction_law: law of the tangential force.
+        depth: penetration in m.
+        rate: its rate in m/s.
+        slip: sliding velocity in m/s.
+        memory: of the friction law, if it has one.
+        approach: remembered speed in m/s at touch-down, for `ImpactHertz` only.
+        gate: share, from 0 to 1, of the contact that a model lets act; None: all of it.
+        axes: whether the last axis of slip and memory is that of the tangential directions.
+
+    Examples:
+        >>> from jaxgait.mechanics.contact import UnilateralSpring
+        >>> from jaxgait.mechanics.friction import Bristle, Coulomb, contact_force
+        >>> force = contact_force(UnilateralSpring(1e5), Coulomb(0.6), depth=1e-3, rate=0.0, slip=0.5)
+        >>> print(round(float(force.normal)), round(float(force.tangential)), force.memory_rate)  # N
+        100 -60 None
+        >>> lifted = contact_force(UnilateralSpring(1e5), Bristle(), depth=-1e-3, rate=0.0, slip=0.5, memory=1e-4)
+        >>> print(float(lifted.normal), round(float(lifted.memory_rate), 6))  # N, m/s: its bristles are released
+        0.0 -0.005
+    """
+    normal = normal_force(normal_law, depth, rate, approach)
+    engaged = 1.0 if memory is None else normal_law.engaged(depth)
+    if gate is not None:
+        normal, engaged = gate * normal, gate * engaged
+    return ContactForce(normal, *friction_law.force(slip, normal, memory, engaged, axes=axes))
 
 
 @float64_default

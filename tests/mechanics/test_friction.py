@@ -10,7 +10,8 @@ import pytest
 
 from jaxgait import Prosthesis, ensemble, zipped
 from jaxgait.mechanics import friction
-from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, FrictionLaw, Incremental, Stribeck
+from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz
+from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, FrictionLaw, Incremental, Stribeck, contact_force
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.parameters import ParameterError
 from jaxgait.parts import with_parts
@@ -267,3 +268,23 @@ def test_friction_does_not_grow_as_a_contact_breaks_away(law):
         ParameterError, match=r"Prosthesis\.ground\.friction\.static must not be below .*, got 0\.3 and 0\.9"
     ):
         with_parts(Prosthesis(), {"ground.friction": law}).validate()
+
+
+@pytest.mark.parametrize("gate", [None, 0.3])
+@pytest.mark.parametrize("law", [Coulomb(), Stribeck(), Bristle()], ids=named)
+def test_the_force_of_a_contact_is_that_of_its_laws(law, gate):
+    """A gate weakens the load and, for bristles, the grip: where it is shut they are released as in the air."""
+    ground, memory = HystereticHertz(stiffness=1e6), None if law.at_rest() is None else 1e-4
+    share = 1.0 if gate is None else gate
+    found = contact_force(ground, law, 1e-3, 0.1, 0.2, memory, gate=gate)
+    assert found.normal == share * ground.force(1e-3, 0.1)
+    expected = law.force(0.2, found.normal, memory, share * ground.engaged(1e-3))
+    assert (found.tangential, found.memory_rate) == expected
+    shut, aloft = (contact_force(ground, law, depth, 0.0, 0.2, memory, gate=0.0) for depth in (1e-3, -1e-3))
+    assert shut.normal == 0.0 and shut == aloft
+
+
+def test_the_force_of_a_contact_knows_the_speed_of_its_touch_down():
+    law = ImpactHertz(HystereticHertz(stiffness=1e6, restitution=0.5))
+    found = contact_force(law, Coulomb(), 1e-3, 0.1, 0.2, approach=2.0)
+    assert found.normal == law.force(1e-3, 0.1, 2.0) != law.steady.force(1e-3, 0.1)

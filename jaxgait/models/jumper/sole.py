@@ -10,7 +10,15 @@ from jaxtyping import Array, Float
 
 from jaxgait.fields import Immutable
 from jaxgait.mechanics.contact import HystereticHertz, ImpactHertz, NormalLaw, hertz_stiffness
-from jaxgait.mechanics.friction import Bristle, Coulomb, FrictionLaw, Incremental, Stribeck
+from jaxgait.mechanics.friction import (
+    Bristle,
+    Coulomb,
+    FrictionLaw,
+    Incremental,
+    Stribeck,
+    contact_force,
+    normal_force,
+)
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Scalar, parameter
 from jaxgait.parameters import CHOSEN, ParameterError, part
@@ -218,10 +226,8 @@ class Sole(Immutable):
         law = self.friction_law
         if isinstance(law, Incremental):
             raise ParameterError("sole.friction is Incremental, which needs time steps: run scheme='Marching'")
-        normal, approach_rate = self._normal(depth, rate, approach)
-        engaged = 1.0 if bristle is None else self.normal_law.engaged(depth)
-        tangential, bristle_rate = law.force(velocity, normal, bristle, engaged, axes=True)
-        return StudForces(normal, tangential, bristle_rate, approach_rate)
+        found = contact_force(self.normal_law, law, depth, rate, velocity, bristle, approach=approach, axes=True)
+        return StudForces(*found, self._approach_rate(depth, rate, approach))
 
     def step(
         self,
@@ -235,19 +241,16 @@ class Sole(Immutable):
         """`forces` by the paper's incremental friction law over a time step `dt` in s."""
         law = self.stepped_law
         assert deflection is not None
-        normal, approach_rate = self._normal(depth, rate, approach)
+        normal = normal_force(self.normal_law, depth, rate, approach)
         force, after = law.step(velocity, normal, deflection, dt)
-        return StudForces(normal, force, (after - deflection) / dt, approach_rate)
+        return StudForces(normal, force, (after - deflection) / dt, self._approach_rate(depth, rate, approach))
 
-    def _normal(
+    def _approach_rate(
         self, depth: Float[Array, " ..."], rate: Float[Array, " ..."], approach: Float[Array, " ..."] | None
-    ) -> tuple[Float[Array, " ..."], Float[Array, " ..."] | None]:
-        """Normal force in N, and the rate of the remembered approach speeds in m/s^2, if any."""
+    ) -> Float[Array, " ..."] | None:
+        """Rate in m/s^2 of the remembered approach speeds, if any."""
         law = self.normal_law
-        if not isinstance(law, ImpactHertz):
-            return law.force(depth, rate), None
-        assert approach is not None
-        return law.force(depth, rate, approach), law.memory_rate(depth, rate, approach)
+        return law.memory_rate(depth, rate, approach) if isinstance(law, ImpactHertz) else None
 
     def validate(self) -> None:
         """Rejects an impossible rubber or friction.

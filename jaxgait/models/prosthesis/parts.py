@@ -13,7 +13,7 @@ from jaxgait import precision
 from jaxgait.fields import Immutable
 from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw, Smoothing
 from jaxgait.mechanics.fourbar import FourBar, close, psi_at
-from jaxgait.mechanics.friction import Coulomb, FrictionLaw
+from jaxgait.mechanics.friction import Coulomb, FrictionLaw, contact_force
 from jaxgait.mechanics.planar import Vec, added, down
 from jaxgait.model import Scalar, parameter
 from jaxgait.motion.drive import Jet
@@ -203,11 +203,8 @@ class Ground(Immutable):
             slip: velocity of the point along the ground in m/s.
             memory: of the friction law, if any.
         """
-        normal_law = self.normal_law
-        normal = normal_law.force(depth, rate)
-        engaged = 1.0 if memory is None else normal_law.engaged(depth)
-        friction, memory_rate = self.friction_law.force(slip, normal, memory, engaged)
-        return Vec(friction, normal), memory_rate
+        found = contact_force(self.normal_law, self.friction_law, depth, rate, slip, memory)
+        return Vec(found.tangential, found.normal), found.memory_rate
 
 
 @float64_default

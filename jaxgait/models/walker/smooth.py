@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from jaxgait.mechanics.contact import HuntCrossley, NormalLaw
-from jaxgait.mechanics.friction import Coulomb, FrictionLaw
+from jaxgait.mechanics.friction import Coulomb, FrictionLaw, contact_force
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.walker import round_feet
 from jaxgait.models.walker.round_feet import (
@@ -201,12 +201,10 @@ class Walker(RoundFeet, Model):
         law, lead, forces, rates = self.normal_law, y.theta_1 - y.theta_2, [], []
         memories = (getattr(y, "bristle_1", None), getattr(y, "bristle_2", None))
         for foot, omega, ahead, memory in zip(feet, (y.omega_1, y.omega_2), (lead, -lead), memories, strict=True):
-            gate = self._gate(omega, ahead)
-            normal = gate * law.force(-foot.gap, -foot.gap_rate)
-            engaged = 1.0 if memory is None else gate * law.engaged(-foot.gap)
-            tangent, rate = self.friction_law.force(foot.slip, normal, memory, engaged)
-            forces.append((normal, tangent))
-            rates.append(rate)
+            touch, gate = (-foot.gap, -foot.gap_rate, foot.slip), self._gate(omega, ahead)
+            found = contact_force(law, self.friction_law, *touch, memory, gate=gate)
+            forces.append((found.normal, found.tangential))
+            rates.append(found.memory_rate)
         return tuple(forces), rates
 
     def _gate(self, omega: Scalar, lead: Scalar) -> Scalar:
