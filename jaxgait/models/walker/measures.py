@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -26,7 +25,7 @@ from jaxgait.models.walker.rigid import RollingWalker
 from jaxgait.native import kept
 from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
-from jaxgait.run import Events, Run
+from jaxgait.run import Run
 from jaxgait.solve.checks import check_kind
 from jaxgait.solve.hybrid import hybrid
 from jaxgait.solve.periodic import (
@@ -168,73 +167,121 @@ def passing_gait(
     """
     if np.size(t) < 2:
         return math.nan, math.nan
-    walked = _passed(*map(jnp.asarray, (t, x, apart)))
-    return float(walked.duration / walked.steps), float(only_if(walked.steps >= 2.0, walked.length / walked.duration))
+    gait = _passed(*map(jnp.asarray, (t, x, apart)))
+    return float(gait.period), float(gait.velocity)
 
 
-class _Walked(NamedTuple):
-    """An even number of steps in the second half of a walk, whose first half is its transient."""
+@float64_default
+class Gait(NamedTuple):
+    """An even number of steps in the second half of a walk, whose first half is its transient: all NaN below two.
 
+    Among the rows of what happened, such as events, those that are counted begin or end a step. The first of an odd
+    number of them begins the gait; the last one belongs to it no longer.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.walker.measures import Gait
+        >>> strikes = jnp.array([True, False, True, True, True])  # the last one ends half a stride: it does not count
+        >>> time, impulse = jnp.array([1.0, 1.2, 1.4, 2.0, 2.6]), jnp.array([0.5, 9.0, 0.7, 9.0, 9.0])  # s, N s
+        >>> gait = Gait.of(strikes, t=time, x=0.5 * time)
+        >>> print(float(gait.steps), float(gait.period), float(gait.velocity), float(gait.length))  # s, m/s, m
+        2.0 0.5 0.5 0.25
+        >>> print(float(gait.change(time)), float(gait.per_step(time)), round(float(gait.mean(impulse)), 6))  # N s
+        1.0 0.5 0.6
+        >>> print(gait.durations()[jnp.array([0, 2])].round(6))  # s, of its steps
+        [0.4 0.6]
+    """
+
+    t: Float[Array, " rows"]
+    """Times in s."""
+    x: Float[Array, " rows"]
+    """Positions in m of the hip."""
+    counted: Bool[Array, " rows"]
+    """Which rows begin or end a step."""
     steps: Float[Array, ""]
-    """NaN if there are fewer than two."""
-    duration: Float[Array, ""]
-    """In s."""
-    length: Float[Array, ""]
-    """In m, of the hip."""
+    """Number of steps."""
 
+    @classmethod
+    def of(cls, counted: Bool[Array, " rows"], t: Float[Array, " rows"], x: Float[Array, " rows"]) -> Gait:
+        """The longest gait from the first of the rows, in the order of time, that are counted; t in s, x in m."""
+        steps = jnp.maximum(jnp.sum(counted) - 1, 0) // 2 * 2
+        return cls(t, x, counted, jnp.where(steps >= 2, steps.astype(t.dtype), jnp.nan))
 
-def _walked(ends: Bool[Array, " n"], time: Float[Array, " n"], x: Float[Array, " n"]) -> _Walked:
-    """The steps between the first and the last of an odd number of instants, those of a row that are flagged."""
-    order = jnp.cumsum(ends)
-    steps = jnp.maximum(order[-1] - 1, 0) // 2 * 2
-    first, last = (jnp.argmax(order == n) for n in (1, 1 + steps))
-    number = jnp.where(steps >= 2, steps.astype(time.dtype), jnp.nan)
-    return _Walked(number, time[last] - time[first], x[last] - x[first])
+    def change(self, values: Array) -> Array:
+        """Change, from the beginning of the gait to its end, of values (rows,) in their own unit."""
+        order = jnp.cumsum(self.counted)
+        first, last = (jnp.argmax(order == n) for n in (1.0, 1.0 + self.steps))
+        return only_if(self.steps >= 2.0, values[last] - values[first])
+
+    def per_step(self, values: Array) -> Array:
+        """Change per step of values (rows,) in their own unit."""
+        return self.change(values) / self.steps
+
+    def mean(self, values: Array, chosen: Bool[Array, " rows"] | bool = True) -> Array:
+        """Mean over the beginnings of steps, or those of the chosen rows, of values (rows,) in their own unit."""
+        chosen = chosen & self.counted & (jnp.cumsum(self.counted) <= self.steps)
+        return jnp.sum(jnp.where(chosen, values, 0.0)) / jnp.sum(jnp.where(chosen, 1.0, 0.0))
+
+    def durations(self) -> Float[Array, " rows"]:
+        """Time in s from each row to the next one that is counted; infinite after the last one."""
+        following = jax.lax.cummin(jnp.where(self.counted, self.t, jnp.inf), reverse=True)
+        return jnp.append(following[1:], jnp.inf) - self.t
+
+    @property
+    def period(self) -> Array:
+        """Mean time in s of a step."""
+        return self.per_step(self.t)
+
+    @property
+    def length(self) -> Array:
+        """Mean length in m of a step."""
+        return self.per_step(self.x)
+
+    @property
+    def velocity(self) -> Array:
+        """Mean velocity in m/s."""
+        return self.change(self.x) / self.change(self.t)
 
 
 def _passed(
     t: Float[Array, " times"], x: Float[Array, " times"], apart: Float[Array, " times"], begin: Scalar = -math.inf
-) -> _Walked:
+) -> Gait:
     """Steps from one passing of the legs to another since `begin` in s, interpolated between samples."""
     passes = ((apart[1:] > 0.0) != (apart[:-1] > 0.0)) & (t[:-1] >= begin)
     change = jnp.where(passes, apart[:-1] - apart[1:], 1.0)
     share = jnp.where(passes, apart[:-1] / change, 0.0)
-    return _walked(passes, t[:-1] + share * jnp.diff(t), x[:-1] + share * jnp.diff(x))
+    return Gait.of(passes, t[:-1] + share * jnp.diff(t), x[:-1] + share * jnp.diff(x))
 
 
-def _by_passing(run: Run) -> _Walked:
+def _by_passing(run: Run) -> Gait:
     return _passed(run.ts, run["x"], run["theta_1"] - run["theta_2"], 0.5 * run.ts[-1])
 
 
-def _by_strike(run: Run) -> _Walked:
+def _by_strike(run: Run) -> Gait:
     strikes = run.happened("heel strike") & (run.events.t >= 0.5 * run.ts[-1])
-    return _walked(strikes, run.events.t, run.events.before.x)
+    return Gait.of(strikes, run.events.t, run.events.before.x)
 
 
-def _step_period(run: Run, steps: Callable[[Run], _Walked]) -> Array:
-    walked = run.once(steps)
-    return walked.duration / walked.steps
+def _touches(run: Run, foot: int) -> Bool[Array, " events"]:
+    return run.events.kind == TOUCHES[foot]
 
 
-def _step_length(run: Run) -> Array:
-    walked = run.once(_by_strike)
-    return walked.length / walked.steps
-
-
-def _velocity(run: Run, steps: Callable[[Run], _Walked]) -> Array:
-    walked = run.once(steps)
-    return only_if(walked.steps >= 2.0, walked.length / walked.duration)
+def _by_touch(run: Run) -> Gait:
+    strikes = (_touches(run, 0) | _touches(run, 1)) & (run.events.t >= 0.5 * run.ts[-1])
+    return Gait.of(strikes, run.events.t, run.events.after.x)
 
 
 def _fell_at(run: Run) -> Array:
     return only_if(run.trajectory.status == outcome.code(run.model, "fell"), run.trajectory.t_end)
 
 
-def _of_steps(steps: Callable[[Run], _Walked], interval: float = math.inf) -> tuple[Measure, Measure]:
-    period, velocity = (functools.partial(one, steps=steps) for one in (_step_period, _velocity))
+def _of_steps(gait: Callable[[Run], Gait], interval: float = math.inf) -> tuple[Measure, Measure]:
+    late = "in the second half of the walk"
     return (
-        Measure("step_period", period, "s", "mean time of a step in the second half of the walk", interval=interval),
-        Measure("velocity", velocity, "m/s", "mean velocity in the second half of the walk", interval=interval),
+        Measure(
+            "step_period", lambda run: run.once(gait).period, "s", f"mean time of a step {late}", interval=interval
+        ),
+        Measure("velocity", lambda run: run.once(gait).velocity, "m/s", f"mean velocity {late}", interval=interval),
     )
 
 
@@ -246,7 +293,12 @@ MEASURES = table(
 
 ROLLING_MEASURES = table(
     *_of_steps(_by_strike),
-    Measure("step_length", _step_length, "m", "mean length of a step in the second half of the walk"),
+    Measure(
+        "step_length",
+        lambda run: run.once(_by_strike).length,
+        "m",
+        "mean length of a step in the second half of the walk",
+    ),
     Measure(
         "heel_strikes", lambda run: jnp.sum(run.happened("heel strike")), "1", "number of heel strikes", early=True
     ),
@@ -255,87 +307,29 @@ ROLLING_MEASURES = table(
 """Measures of a walk of the rolling walker, by name."""
 
 
-@float64_default
-class Gait(NamedTuple):
-    """An even number of steps in the second half of a time-stepped walk, from one heel strike to a later one.
-
-    The first strike belongs to the gait, the last one does not. NaN with fewer than two steps.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait.models.walker.measures import Gait
-        >>> gait = Gait(strikes=None, steps=jnp.asarray(2.0), begins=jnp.array([True, True, False]))
-        >>> time, impulse = jnp.array([1.0, 1.4, 2.0]), jnp.array([0.5, 0.7, 9.0])  # s, N s
-        >>> print(float(gait.change(time)), float(gait.per_step(time)))  # s
-        1.0 0.5
-        >>> print(round(float(gait.mean(impulse)), 6))  # N s, without the last strike
-        0.6
-    """
-
-    strikes: Events
-    """The heel strikes, those of the gait first."""
-    steps: Array
-    """Number of steps, as a float."""
-    begins: Bool[Array, " events"]
-    """Which strikes begin a step of the gait."""
-
-    def change(self, values: Array) -> Array:
-        """Change, from the first strike of the gait to the last one, of values (events,) in their own unit."""
-        last = jnp.nan_to_num(self.steps).astype(int)
-        return jnp.where(self.steps >= 2.0, values[last] - values[0], jnp.nan)
-
-    def per_step(self, values: Array) -> Array:
-        """Change per step of values (events,) at the strikes, in their own unit."""
-        return self.change(values) / self.steps
-
-    def mean(self, values: Array, foot: int | None = None) -> Array:
-        """Mean over the steps, or over those that a foot (0 or 1) begins, of values (events,) in their own unit."""
-        chosen = self.begins if foot is None else self.begins & (self.strikes.kind == TOUCHES[foot])
-        return jnp.sum(jnp.where(chosen, values, 0.0)) / jnp.sum(jnp.where(chosen, 1.0, 0.0))
-
-
-def _gait(run: Run) -> Gait:
-    events = run.events
-    counts = ((events.kind == TOUCHES[0]) | (events.kind == TOUCHES[1])) & (events.t > 0.5 * run.ts[-1])
-    order = jnp.argsort(~counts)  # stable: chronological
-    strikes = jax.tree.map(lambda x: x[order], events)
-    steps = jnp.maximum(jnp.sum(counts) - 1, 0) // 2 * 2
-    whole = jnp.where(steps >= 2, steps.astype(run.ts.dtype), jnp.nan)
-    return Gait(strikes, whole, jnp.arange(counts.shape[0]) < steps)
-
-
-def _rigid_velocity(run: Run) -> Array:
-    gait = run.once(_gait)
-    return gait.change(gait.strikes.after.x) / gait.change(gait.strikes.t)
-
-
 def _impulse(run: Run) -> Array:
-    gait = run.once(_gait)
-    amounts = gait.strikes.amounts
-    return gait.mean(jnp.where(gait.strikes.kind == TOUCHES[0], amounts["impulse_1"], amounts["impulse_2"]))
+    amounts = run.events.amounts
+    return run.once(_by_touch).mean(jnp.where(_touches(run, 0), amounts["impulse_1"], amounts["impulse_2"]))
 
 
 def _alternate_periods(run: Run) -> Array:
-    gait = run.once(_gait)
-    t = gait.strikes.t
-    durations = jnp.append(t[1:] - t[:-1], 0.0)
-    return jnp.stack([gait.mean(durations, foot) for foot in (0, 1)])
+    gait = run.once(_by_touch)
+    return jnp.stack([gait.mean(gait.durations(), _touches(run, foot)) for foot in (0, 1)])
 
 
 def _slip(run: Run) -> Array:
-    gait = run.once(_gait)
-    return jnp.stack([2.0 * gait.per_step(gait.strikes.totals[f"slipped_{foot}"]) for foot in (1, 2)])
+    return jnp.stack([2.0 * _per_step(f"slipped_{foot}")(run) for foot in (1, 2)])
 
 
 def _per_step(name: str, sign: float = 1.0) -> Callable[[Run], Array]:
-    return lambda run: sign * run.once(_gait).per_step(run.once(_gait).strikes.totals[name])
+    return lambda run: sign * run.once(_by_touch).per_step(run.events.totals[name])
 
 
 _FEET = ("foot",)
 RIGID_MEASURES = table(
-    Measure("step_period", lambda run: run.once(_gait).per_step(run.once(_gait).strikes.t), "s", "mean time of a step"),
-    Measure("step_length", lambda run: run.once(_gait).per_step(run.once(_gait).strikes.after.x), "m", "step length"),
-    Measure("velocity", _rigid_velocity, "m/s", "mean velocity"),
+    Measure("step_period", lambda run: run.once(_by_touch).period, "s", "mean time of a step"),
+    Measure("step_length", lambda run: run.once(_by_touch).length, "m", "step length"),
+    Measure("velocity", lambda run: run.once(_by_touch).velocity, "m/s", "mean velocity"),
     Measure("impulse", _impulse, "N s", "mean normal impulse at heel strike"),
     Measure("alternate_periods", _alternate_periods, "s", "mean time of the steps that a foot begins", dims=_FEET),
     Measure("slip", _slip, "m", "distance slipped per stride (two steps)", dims=_FEET),
