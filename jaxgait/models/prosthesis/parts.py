@@ -358,7 +358,7 @@ class JointDampedAnkle(Ankle):
 
     def torque(self, angle: Scalar, rate: Scalar, target: Jet) -> Scalar:
         """Torque in N m on the foot; see `Ankle.torque`."""
-        return -self.stiffness * (angle - target.value) - self.damping * rate
+        return super().torque(angle, rate, target._replace(rate=0.0))
 
 
 @float64_default

@@ -172,3 +172,9 @@ def test_step_figures_converge_and_have_gradients():
 
     slope, step = jax.jit(jax.jacfwd(cost))(jnp.array(1.8)), 1e-5
     np.testing.assert_allclose(slope, (cost(1.8 + step) - cost(1.8 - step)) / (2 * step), rtol=1e-5)
+
+
+def test_the_stance_ankle_bears_the_moment_of_the_ground_reaction():
+    run = simulate(five_links(mode="gait"), samples=800, observe=["peak_ankle_moment"])
+    moment = run.pressure_point.sel(ground_axis="x") * run.reaction.sel(axis="z")
+    assert float(run.peak_ankle_moment) == pytest.approx(float(abs(moment).max()), rel=1e-3)

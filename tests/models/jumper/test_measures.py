@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.models.jumper.measures import SPATIAL_MEASURES, assess, lift_off_times
+from jaxgait.models.jumper.measures import MEASURES, SPATIAL_MEASURES, assess, lift_off_times
 from jaxgait.run import Run
 
 MASS = 700.0 / 9.81
@@ -16,18 +16,33 @@ MASS = 700.0 / 9.81
 class Histories(Run):
     """A run of known histories."""
 
-    ts = None  # not that of a trajectory
+    ts = ys = None  # not those of a trajectory
     _reads_events = False
 
     def __init__(self, ts, **histories):
-        plane = SimpleNamespace(gravity=9.81, tree=lambda: SimpleNamespace(mass=np.array([MASS])))
-        self.ts, self.model, self.histories, self._known = ts, SimpleNamespace(plane=plane), histories, {}
+        body = {"gravity": 9.81, "tree": lambda: SimpleNamespace(mass=np.array([MASS]))}
+        self.ts, self.model = ts, SimpleNamespace(plane=SimpleNamespace(**body), **body)
+        self.ys, self.histories, self._known = SimpleNamespace(pitch=histories.get("pitch")), histories, {}
 
     def __getitem__(self, name):
         return self.histories[name]
 
+    def outputs(self):
+        return self.histories
+
     def view(self):
         return self
+
+
+TAKE_OFF = {
+    "take_off": 0.35,
+    "take_off_x": 0.3 * 0.35,
+    "take_off_z": 0.9 + 0.35 - 0.5 * 0.35**2,
+    "take_off_vx": 0.3,
+    "take_off_vz": 1.0 - 0.35,
+    "take_off_angular_momentum": -0.7,
+}
+"""Of the jump below, whose last stud leaves the ground at 0.35 s."""
 
 
 def test_figures_in_space_are_those_of_the_plane():
@@ -47,10 +62,16 @@ def test_figures_in_space_are_those_of_the_plane():
             grf=jnp.stack([zero, zero, feet], axis=2),
         )
         plane = {"com_x": x, "com_z": z, "com_vx": vx, "com_vz": vz, "angular_momentum": -2.0 * t, "pitch": t}
-        expected = assess({"time": t, "depth": depth, "grf_z": feet.sum(axis=1), **plane}, MASS)
-        return {name: measure.function(run) for name, measure in SPATIAL_MEASURES.items()}, expected
+        histories = {"depth": depth, "grf_z": feet.sum(axis=1), **plane}
+        expected = assess({"time": t, **histories}, MASS)
+        flat = {name: MEASURES[name].function(Histories(t, **histories)) for name in [*TAKE_OFF, "take_off_pitch"]}
+        return {name: measure.function(run) for name, measure in SPATIAL_MEASURES.items()}, flat, expected
 
-    found, expected = both(jnp.linspace(0.0, 1.0, 501))
+    found, flat, expected = both(jnp.linspace(0.0, 1.0, 501))
+    assert flat == pytest.approx({**TAKE_OFF, "take_off_pitch": 0.35}, rel=1e-9)
+    assert {name: found[name] for name in [*TAKE_OFF, "take_off_vy"]} == pytest.approx(
+        {**TAKE_OFF, "take_off_vy": 0.4 * 0.35}, rel=1e-9
+    )
     for name, got in found.items():
         field = name if name == "take_off" else name.removeprefix("take_off_")
         value = 0.4 * 0.35 if field == "vy" else getattr(expected, field)

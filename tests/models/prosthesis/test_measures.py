@@ -23,6 +23,7 @@ def test_the_first_two_strides_count_only_without_others(strides, first):
 def test_loads_and_the_difference_from_the_measured_knee_are_those_of_the_histories():
     """Of a gait of order 3, four strides of which do not close."""
     names = ["peak_ground_force", "ground_share", "knee_rms_difference", "mean_ground_force", "smallest_flexion"]
+    names += ["peak_flexion", "peak_flexion_min", "peak_flexion_max"]
     knee = with_parameters(Prosthesis(), {"damper.k": 1.4e4, "damper.c": 700.0})
     run = simulate(knee, strides=6, samples=100, observe=names)
     force = (run.heel_force + run.toe_force).values[200:]  # of the last four strides
@@ -33,6 +34,10 @@ def test_loads_and_the_difference_from_the_measured_knee_are_those_of_the_histor
     difference = np.degrees((run.knee_angle - run.measured_knee_angle).values[200:])
     assert float(run.knee_rms_difference) == pytest.approx(np.sqrt(mean(difference**2)), rel=1e-9)
     fine = simulate(knee, strides=6, samples=2000, observe=names)
+    peaks = np.degrees(fine.knee_angle.values[4000:-1]).reshape(4, 2000).max(axis=1)
+    assert float(run.peak_flexion_min) == pytest.approx(peaks.min(), abs=0.03)
+    assert float(run.peak_flexion_max) == pytest.approx(peaks.max(), abs=0.03)
+    assert peaks.min() < float(run.peak_flexion) < peaks.max() - 0.5
     assert float(run.smallest_flexion) == pytest.approx(float(fine.smallest_flexion), abs=2e-3)
     assert float(run.peak_ground_force) == pytest.approx(float(fine.peak_ground_force), rel=5e-3)
     assert abs(float(run.ground_share) - float(fine.ground_share)) < 2.5
