@@ -15,7 +15,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Bool, Float
+from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from jaxgait import outcome, precision
 from jaxgait.checks import by_name
@@ -173,7 +173,7 @@ def passing_gait(
 
 @float64_default
 class Gait(NamedTuple):
-    """An even number of steps in the second half of a walk, whose first half is its transient: all NaN below two.
+    """An even number of steps in the second half of a walk, whose first half is its transient; NaN below two.
 
     Among the rows of what happened, such as events, those that are counted begin or end a step. The first of an odd
     number of them begins the gait; the last one belongs to it no longer.
@@ -184,8 +184,8 @@ class Gait(NamedTuple):
         >>> strikes = jnp.array([True, False, True, True, True])  # the last one ends half a stride: it does not count
         >>> time, impulse = jnp.array([1.0, 1.2, 1.4, 2.0, 2.6]), jnp.array([0.5, 9.0, 0.7, 9.0, 9.0])  # s, N s
         >>> gait = Gait.of(strikes, t=time, x=0.5 * time)
-        >>> print(float(gait.steps), float(gait.period), float(gait.velocity), float(gait.length))  # s, m/s, m
-        2.0 0.5 0.5 0.25
+        >>> print(int(gait.steps), float(gait.period), float(gait.velocity), float(gait.length))  # s, m/s, m
+        2 0.5 0.5 0.25
         >>> print(float(gait.change(time)), float(gait.per_step(time)), round(float(gait.mean(impulse)), 6))  # N s
         1.0 0.5 0.6
         >>> print(gait.durations()[jnp.array([0, 2])].round(6))  # s, of its steps
@@ -198,24 +198,24 @@ class Gait(NamedTuple):
     """Positions in m of the hip."""
     counted: Bool[Array, " rows"]
     """Which rows begin or end a step."""
-    steps: Float[Array, ""]
-    """Number of steps."""
+    steps: Int[Array, ""]
+    """Number of steps, 0 below two."""
 
     @classmethod
     def of(cls, counted: Bool[Array, " rows"], t: Float[Array, " rows"], x: Float[Array, " rows"]) -> Gait:
         """The longest gait from the first of the rows, in the order of time, that are counted; t in s, x in m."""
         steps = jnp.maximum(jnp.sum(counted) - 1, 0) // 2 * 2
-        return cls(t, x, counted, jnp.where(steps >= 2, steps.astype(t.dtype), jnp.nan))
+        return cls(t, x, counted, steps)
 
     def change(self, values: Array) -> Array:
         """Change, from the beginning of the gait to its end, of values (rows,) in their own unit."""
         order = jnp.cumsum(self.counted)
-        first, last = (jnp.argmax(order == n) for n in (1.0, 1.0 + self.steps))
-        return only_if(self.steps >= 2.0, values[last] - values[first])
+        first, last = (jnp.argmax(order == n) for n in (1, 1 + self.steps))
+        return only_if(self.steps > 0, values[last] - values[first])
 
     def per_step(self, values: Array) -> Array:
         """Change per step of values (rows,) in their own unit."""
-        return self.change(values) / self.steps
+        return self.change(values) / jnp.maximum(self.steps, 1).astype(values.dtype)
 
     def mean(self, values: Array, chosen: Bool[Array, " rows"] | bool = True) -> Array:
         """Mean over the beginnings of steps, or those of the chosen rows, of values (rows,) in their own unit."""
