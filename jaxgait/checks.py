@@ -12,9 +12,7 @@ import numbers
 import operator
 import os
 import re
-import sys
 import traceback
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from decimal import Decimal
@@ -25,12 +23,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from jaxgait.forking import check_threads
 from jaxgait.libraries import is_installed
+from jaxgait.notes import warn_user
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
-"""Packages between the user's code and a warning."""
 _MISSPELT = 0.85
 """Similarity from which an argument is a misspelt one: maximise is maximize, but strides are not starts."""
 
@@ -221,7 +219,9 @@ def untraced(caller: str, *values: Any) -> None:
 
     Raises:
         TypeError: with what to use instead.
+        RuntimeError: in a process that was forked after JAX had started its threads.
     """
+    check_threads()
     if not is_concrete((values, jnp.zeros(()))):  # under jit, new arrays are traced too
         raise TypeError(
             f"{caller} cannot run within jax.jit, jax.vmap or a derivative, because its results are labelled: outside, "
@@ -345,24 +345,6 @@ def shown(value: Any) -> str:
     """
     text = "a traced value" if not is_concrete(value) else " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Warns at the line of the first caller outside this package: the user's, whatever calls are between.
-
-    Examples:
-        >>> import warnings
-        >>> from jaxgait.checks import warn_user
-        >>> with warnings.catch_warnings(record=True) as caught:
-        ...     warnings.simplefilter("always")
-        ...     warn_user("the walk is slow")
-        >>> print(caught[0].message)
-        the walk is slow
-    """
-    frame, level = sys._getframe(), 1
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
 
 
 def warn_unused(part: Any, label: str, names: Iterable[str], why: str) -> None:

@@ -1,4 +1,7 @@
-"""Notes for whoever waits, such as that a program is being compiled: in the log, or else on a terminal."""
+"""Notes and warnings for the user.
+
+Notes are for whoever waits, such as that a program is being compiled: in the log, or else on a terminal.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,10 @@ from typing import Any
 
 PATIENCE = 3.0
 """Time in s after which whoever waits is shown how far a computation is."""
+import warnings
+
+_BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
+"""Packages between the user's code and a warning."""
 
 
 def note(message: str) -> None:
@@ -64,3 +71,21 @@ def waiting(what: str, unit: str, progress: bool | None, *, total: int | None = 
 
     shown = None if progress is None else not progress
     return tqdm(desc=what, unit=unit, total=total, disable=shown, delay=PATIENCE)
+
+
+def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
+    """Warns at the line of the first caller outside this package: the user's, whatever calls are between.
+
+    Examples:
+        >>> import warnings
+        >>> from jaxgait.notes import warn_user
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     warn_user("the walk is slow")
+        >>> print(caught[0].message)
+        the walk is slow
+    """
+    frame, level = sys._getframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -25,6 +25,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax._src.core import trace_state_clean  # JAX 0.8 to 0.12 have no public name in common for it
 
+from jaxgait.forking import check_threads
+
 Precision = Literal["float64", "float32"]
 T = TypeVar("T")
 
@@ -37,6 +39,7 @@ def use(precision: Precision) -> Iterator[None]:
 
     Raises:
         ValueError: for any other name.
+        RuntimeError: in a process that was forked after JAX had started its threads.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -47,6 +50,7 @@ def use(precision: Precision) -> Iterator[None]:
     """
     if precision not in ("float64", "float32"):
         raise ValueError(f"precision must be 'float64' or 'float32', got {precision!r}")
+    check_threads()
     before = _chosen.set(True)
     try:
         with jax.enable_x64(precision == "float64"):

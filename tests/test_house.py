@@ -16,6 +16,7 @@ import pytest
 import jaxgait
 
 ROOMS = [
+    "forking",
     "libraries",
     "commits",
     "notes",

@@ -70,6 +70,7 @@ ALONE = {
     "jaxgait.models.tree.parts.takes": "signatures only",
     "jaxgait.models.tree.naming": "names",
     "jaxgait.notes": "text",
+    "jaxgait.forking": "checks the process",
     "jaxgait.outcome": "text",
     "jaxgait.kinds": "protocols",
     "jaxgait.commits": "names a version",

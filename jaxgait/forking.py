@@ -1,0 +1,36 @@
+"""Forked processes, in which JAX computes nothing: it waits without end for threads that a fork does not copy."""
+
+from __future__ import annotations
+
+import os
+
+from jax._src.xla_bridge import backends_are_initialized  # JAX 0.8 to 0.12 have no public name for it
+
+_lacking: list[int] = []
+"""Of a process that lacks JAX's threads: its number."""
+
+
+def check_threads() -> None:
+    """Checks that this process has JAX's threads.
+
+    Raises:
+        RuntimeError: in a process that was forked after JAX had started them, where a computation would never end.
+
+    Examples:
+        >>> from jaxgait.forking import check_threads
+        >>> check_threads()
+    """
+    if _lacking:
+        raise RuntimeError(
+            "this process was forked after JAX had started its threads, which a fork does not copy: it would wait for "
+            "them without end. Start processes by multiprocessing.get_context('spawn') or 'forkserver'"
+        )
+
+
+def _note() -> None:
+    if backends_are_initialized():
+        _lacking.append(os.getpid())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note)
