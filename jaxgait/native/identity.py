@@ -9,8 +9,9 @@ equinox read are included.
 
 Functions whose behaviour cannot be determined have no identity, and are traced: those with state (a lock, an open file,
 a generator, a traced value, a cache), and in a user's own code everything that may depend on something else: `eval`,
-`open`, names computed at run time, modules passed as values, random numbers, the clock, and modules not known to be
-pure. Changes to the data of libraries from outside, such as a coefficient in diffrax's tables, are not detected.
+`open`, names computed at run time, modules passed as values, random numbers and the clock (`jaxgait.native.chance`),
+and modules not known to be pure. Changes to the data of libraries from outside, such as a coefficient in diffrax's
+tables, are not detected.
 
 Within a process (`own`), such functions do have an identity, by everything else: a changed global variable of a
 function that also reads a file makes another program, a changed file does not.
@@ -47,9 +48,12 @@ from jaxgait.native.surroundings import (
     PACKAGE,
     PURE,
     Unidentified,
+    belongs_to,
     defined_there,
     file_of,
     foreign,
+    has_plain_state,
+    module_of,
     owner,
     scanned,
     settings,
@@ -57,7 +61,7 @@ from jaxgait.native.surroundings import (
 
 MADE_OF = "__made_of__"
 """Attribute of functions with internal state: what determines their behaviour."""
-_CACHE = ("disk", "facts", "identity", "recent", "stored", "surroundings")
+_CACHE = ("chance", "disk", "facts", "identity", "recent", "stored", "surroundings")
 CACHE_MODULES = frozenset([*(f"{COMPILER}.{name}" for name in _CACHE), f"{PACKAGE}.libraries", f"{PACKAGE}.registry"])
 """Modules that keep and find programs and classes, but make none."""
 
@@ -106,7 +110,7 @@ def identity(*things: Any, own: bool = False) -> str | None:
     Returns:
         Hexadecimal digits; None for what has no identity, or with `own`, where there is no such code.
     """
-    found = _Identity(own)
+    found = Identity(own)
     try:
         found.add(things)
         return found.digest() if found.has_own or not own else None
@@ -115,7 +119,7 @@ def identity(*things: Any, own: bool = False) -> str | None:
 
 
 @no_type_check  # (by tests: it makes a hundred thousand calls)
-class _Identity:
+class Identity:
     """A digest that grows. What may contain itself is numbered, and written down once.
 
     What is in something waits until that is written down: nothing is too deep. Elements of sets have their own digests.
@@ -133,6 +137,11 @@ class _Identity:
         self._libraries: set[str] = set()
 
     def add(self, thing: Any) -> None:
+        """Adds a function or value with all that determines it.
+
+        Raises:
+            Unidentified: for what has no identity.
+        """
         self._visit(thing)
         self._work()
         if self._own:
@@ -161,6 +170,7 @@ class _Identity:
                 self._object(one)
 
     def digest(self) -> str:
+        """Hexadecimal digits for what was added."""
         for name in () if self._own else sorted(self._libraries):
             self._put("library", name, scanned(name))
         text = "".join([f"{len(token)}:{token}" for token in self._tokens])
@@ -185,7 +195,7 @@ class _Identity:
         elif isinstance(x, types.FunctionType) and x.__code__.co_filename == _CHECKING and hasattr(x, "__wrapped__"):
             self._visit(x.__wrapped__)  # (the other one only checks its types)
         elif isinstance(x, types.FunctionType | type) and not isinstance(x, types.GenericAlias):
-            self._known(x)
+            self._known(module_of(x))
             self._later(x)
         elif isinstance(x, enum.Enum):
             self._put("member", x.name)
@@ -196,7 +206,7 @@ class _Identity:
             self._later(x, numbered=type(x) in (list, dict))
         elif isinstance(x, _BUILT_IN) or _is_known_ufunc(x):
             self._built_in(x)
-        elif type(x).__module__ in _TYPING and not isinstance(x, types.MethodType | types.SimpleNamespace):
+        elif module_of(type(x)) in _TYPING and not isinstance(x, types.MethodType | types.SimpleNamespace):
             self._put("typing", repr(x))
         else:
             self._later(x)
@@ -244,7 +254,7 @@ class _Identity:
     def _apart(self, x: Any) -> str:
         if self._within == _MOST_SETS:  # such as one whose elements refer to it
             raise Unidentified(x)
-        inner = _Identity(self._own, self._within + 1)
+        inner = Identity(self._own, self._within + 1)
         inner._whose = self._whose
         inner._visit(x)
         inner._work()
@@ -253,10 +263,10 @@ class _Identity:
 
     def _built_in(self, x: Any) -> None:
         owner = getattr(x, "__self__", None)
-        module = getattr(x, "__module__", None) or getattr(getattr(x, "__objclass__", None), "__module__", "")
-        self._put("built in", module or "", getattr(x, "__qualname__", x.__name__))
-        self._known(types.SimpleNamespace(__module__=module))
-        self._library(module or "")
+        module = module_of(x) or module_of(getattr(x, "__objclass__", None))
+        self._put("built in", module, getattr(x, "__qualname__", x.__name__))
+        self._known(module)
+        self._library(module)
         if owner is not None and not isinstance(owner, types.ModuleType):
             self._visit(owner)
 
@@ -280,9 +290,9 @@ class _Identity:
             self._put("internal state", type(x).__qualname__)
         elif hasattr(x, "__wrapped__") and not hasattr(x, "__dict__"):
             self._container([type(x), x.__wrapped__])
-        elif _plain_state(x):
+        elif has_plain_state(x):
             state = {k: v for k, v in vars(x).items() if v is not x}
-            library = owner(file_of(type(x).__module__), type(x).__module__) == "library"
+            library = belongs_to(type(x)) == "library"
             self._container([type(x), dict(sorted(state.items())) if library else state])  # (equinox has no order)
         else:
             self._reduced(x)
@@ -301,7 +311,7 @@ class _Identity:
             return
         self._alive.append(reduced)
         make, *parts = reduced
-        if make.__module__ == "copyreg":  # as pickling makes instances of any class
+        if module_of(make) == "copyreg":  # as pickling makes instances of any class
             self._put("instance", make.__name__)
         else:
             self._visit(make)
@@ -369,7 +379,7 @@ class _Identity:
         while isinstance(value, types.ModuleType) and attributes:
             library = self._look_into(value)
             value, attributes = getattr(value, attributes[0], None), attributes[1:]
-        if library and owner(file_of(type(value).__module__), type(value).__module__) == "library":
+        if library and belongs_to(type(value)) == "library":
             self._part_of_library(value)
         else:
             self._visit(value)
@@ -387,7 +397,7 @@ class _Identity:
 
     def _look_into(self, module: types.ModuleType) -> bool:
         """Notes that a module's parts are used; returns whether it is a library's."""
-        self._known(types.SimpleNamespace(__module__=module.__name__))
+        self._known(module.__name__)
         library = owner(file_of(module.__name__), module.__name__) == "library"
         if library:
             self._library(module.__name__)
@@ -415,13 +425,13 @@ class _Identity:
         self._container([type(x), x.__wrapped__])
 
     def _class(self, x: type) -> None:
-        whose = self._whose = owner(file_of(x.__module__), x.__module__)
-        self._put("class", whose, x.__module__, x.__qualname__)
+        whose = self._whose = belongs_to(x)
+        self._put("class", whose, module_of(x), x.__qualname__)
         self.has_own |= whose == "own"
         if self._own and whose != "own":
             return
         if whose == "library":
-            self._library(x.__module__)
+            self._library(module_of(x))
             if defined_there(x):
                 return
         self._visit(type(x))
@@ -432,15 +442,14 @@ class _Identity:
                 self._put("member", name)
                 self._visit(member)
 
-    def _known(self, x: Any) -> None:
-        """Raises `Unidentified` if a user's own code refers to libraries that are not known."""
-        module = getattr(x, "__module__", None) or ""
+    def _known(self, module: str) -> None:
+        """Raises `Unidentified` if a user's own code refers to a part of libraries that are not known."""
         top = module.partition(".")[0]
         chance = "random" in module and top in ("numpy", "scipy")
         library = owner(file_of(module), module) == "library"
         pure = {top, top.removeprefix("_")} & (LIBRARIES | PURE)  # (`_collections` is a part of `collections`)
         if self._whose == "own" and library and (chance or not pure):
-            self._unknown(x)
+            self._unknown(module)
 
     def _library(self, module: str) -> None:
         top = module.partition(".")[0]
@@ -487,14 +496,3 @@ def _is_known_ufunc(x: Any) -> bool:
     """Whether a value is a universal function of NumPy or SciPy, and not one of `np.frompyfunc`."""
     homes = (np, sys.modules.get("scipy.special"))
     return isinstance(x, np.ufunc) and any(getattr(home, x.__name__, None) is x for home in homes)
-
-
-@no_type_check
-def _plain_state(x: Any) -> bool:
-    """Whether the state of an instance is its dictionary."""
-    kind = type(x)
-    slots = any(vars(base).get("__slots__") for base in kind.__mro__)
-    own = any(getattr(kind, n, None) is not getattr(object, n, None) for n in ("__reduce_ex__", "__reduce__"))
-    python = kind.__flags__ & (1 << 9)  # made by a class statement
-    built_in = any(not base.__flags__ & (1 << 9) and base is not object for base in kind.__mro__)
-    return hasattr(x, "__dict__") and bool(python) and not slots and not own and not built_in

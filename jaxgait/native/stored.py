@@ -28,12 +28,13 @@ from jax._src.core import trace_state_clean  # see jaxgait.precision
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
 from jaxgait.native import calls, disk
+from jaxgait.native.chance import watched
 from jaxgait.native.identity import identity, made_of
 from jaxgait.native.program import native
 from jaxgait.native.recent import Recent
 from jaxgait.native.refilling import TOGETHER, Lanes, lanes_of
 from jaxgait.native.surroundings import opened
-from jaxgait.notes import note
+from jaxgait.notes import note, warn_user
 
 HARMLESS = (calls.PREFIX, "lapack_", "mhlo.", "Sharding", "TopK")
 """Prefixes of functions that a program may call in another process: kernels, restored by then, and XLA's own."""
@@ -167,9 +168,11 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
     args, options = given
     begun = time.perf_counter()
     note(f"compiling a new program, usually 2 to 20 s; {_later()}")
-    with opened() as files, afresh(), _frozen_objects(), jax.disable_jit(False):
+    with watched(function) as warnings, opened() as files, afresh(), _frozen_objects(), jax.disable_jit(False):
         # All arguments are in the text: programs that differ only in which of them they use must differ.
         lowered = jax.jit(native(function, assured=assured), keep_unused=True).lower(*args, **options)
+    for warning in warnings:
+        warn_user(warning)
     text = lowered.as_text()
     others = [target for target in re.findall(r"custom_call @([\w.]+)", text) if not target.startswith(HARMLESS)]
     if others or not _storable(given):

@@ -125,16 +125,40 @@ def file_of(module: str) -> str:
 
 
 @no_type_check
+def module_of(x: Any) -> str:
+    """Name of the module of a function or class, "" if it has none: extensions have descriptors in its place."""
+    module = getattr(x, "__module__", None)
+    return module if isinstance(module, str) else ""
+
+
+@no_type_check
+def belongs_to(x: type) -> str:
+    """Whose a class is, see `owner`; the user's own if its module is not known."""
+    return owner(file_of(module_of(x)), module_of(x))
+
+
+@no_type_check
 def defined_there(x: type) -> bool:
     """Whether a class is what its module holds under its name.
 
     A class made at run time (`type(name, bases, parts)`) has the module that made it, possibly a library's with a
     metaclass, and is not part of it.
     """
-    found = sys.modules.get(x.__module__)
+    found = sys.modules.get(module_of(x))
     for name in x.__qualname__.split("."):
         found = getattr(found, name, None)
     return found is x
+
+
+@no_type_check
+def has_plain_state(x: Any) -> bool:
+    """Whether the state of an instance is its dictionary."""
+    kind = type(x)
+    slots = any(vars(base).get("__slots__") for base in kind.__mro__)
+    own = any(getattr(kind, n, None) is not getattr(object, n, None) for n in ("__reduce_ex__", "__reduce__"))
+    python = kind.__flags__ & (1 << 9)  # made by a class statement
+    built_in = any(not base.__flags__ & (1 << 9) and base is not object for base in kind.__mro__)
+    return hasattr(x, "__dict__") and bool(python) and not slots and not own and not built_in
 
 
 def settings() -> list[str]:
