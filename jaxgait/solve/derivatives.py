@@ -16,8 +16,11 @@ T = TypeVar("T")
 
 _FORWARD = (
     "jax.grad, jax.vjp and jax.hessian do not go through a solve in forward mode: use jax.jacfwd or jax.jvp (best for "
-    "few parameters; second derivatives by jax.jacfwd(jax.jacfwd(f))), or set the solve up with "
-    'Smooth.of(model, mode="reverse") or ensemble(..., gradient=[...]) for first derivatives by many parameters'
+    "few parameters; second derivatives by jax.jacfwd(jax.jacfwd(f)))"
+)
+_OF_SMOOTH = (
+    ', or set the solve up with Smooth.of(model, mode="reverse") or ensemble(..., gradient=[...]) for first '
+    "derivatives by many parameters"
 )
 _EVENTS = (
     "an event-driven solve has first derivatives only (those of its event times hold to first order): take differences "
@@ -35,8 +38,12 @@ _REVERSE = (
 )
 
 
-def forward_only(results: T) -> T:
+def forward_only(results: T, or_else: str = _OF_SMOOTH) -> T:
     """The results of a solve in forward mode, with a helpful error message if reverse mode reaches them.
+
+    Args:
+        results: of the solve.
+        or_else: end of the message: what has derivatives in reverse mode instead, if anything has.
 
     Examples:
         >>> import jax
@@ -44,7 +51,7 @@ def forward_only(results: T) -> T:
         >>> float(jax.jacfwd(jax.jacfwd(lambda x: forward_only(x**3)))(2.0))
         12.0
     """
-    return eqxi.nondifferentiable_backward(results, msg=_FORWARD)  # JAX's own message is about while loops
+    return eqxi.nondifferentiable_backward(results, msg=_FORWARD + or_else)  # JAX's own message is about while loops
 
 
 def first_only(results: T) -> T:

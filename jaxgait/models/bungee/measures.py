@@ -19,6 +19,7 @@ from jaxgait.parameters import ParameterError, parameter_info, with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
 from jaxgait.run import Run
+from jaxgait.solve.derivatives import forward_only
 
 SEARCH_FACTOR = 100.0
 """`critical_value` searches from the present value divided by this number to the present value times it."""
@@ -77,7 +78,8 @@ def lowest_point(bungee: Bungee) -> LowestPoint:
     assert solution.ts is not None and solution.ys is not None
     turned = solution.result == diffrax.RESULTS.event_occurred
     arrived = (solution.ts[-1] == _LATEST) & (jnp.abs(solution.ys.v[-1]) <= AT_REST)
-    return LowestPoint(only_if(turned, solution.ts[-1]), only_if(turned | arrived, solution.ys.x[-1]))
+    found = LowestPoint(only_if(turned, solution.ts[-1]), only_if(turned | arrived, solution.ys.x[-1]))
+    return forward_only(found, or_else="")
 
 
 def _clearance(run: Run) -> Float[Array, ""]:

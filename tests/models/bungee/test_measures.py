@@ -1,11 +1,12 @@
 """The lowest point of a jump, and critical values, at which it is just safe."""
 
+import jax
 import numpy as np
 import pytest
 
 from jaxgait import ensemble
 from jaxgait.mechanics.contact import KelvinVoigt
-from jaxgait.models.bungee.measures import clearance, critical_value
+from jaxgait.models.bungee.measures import clearance, critical_value, lowest_point
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.parameters import ParameterError, with_parameters
 
@@ -68,3 +69,12 @@ def test_a_jumper_on_a_strongly_damped_rope_never_turns_but_arrives():
 def test_a_jumper_who_never_arrives_has_no_critical_value():
     with pytest.raises(ValueError, match=r"no ground from .* makes the jump just safe: the jumper still falls after"):
         critical_value(Bungee(stiffness=1e-9), "ground")
+
+
+@pytest.mark.parametrize("derivative", [jax.grad, jax.jacrev, jax.hessian])
+@pytest.mark.parametrize("measure", [clearance, lambda bungee: lowest_point(bungee).time])
+def test_a_derivative_in_reverse_mode_names_those_that_work(derivative, measure):
+    with pytest.raises(
+        RuntimeError, match=r"forward mode: use jax.jacfwd or jax.jvp .*jax.jacfwd\(jax.jacfwd\(f\)\)\)"
+    ):
+        derivative(lambda k: measure(with_parameters(Bungee(), {"stiffness": k})))(20.0)
