@@ -45,6 +45,9 @@ the solver advances the state by exactly that difference. If a contact requires 
 (2e-6 s after 10 s), such a step is taken as it is, with an error no larger than the rounding of time itself. Irregular
 gaits (subharmonic, chaotic) differ between the two precisions as they do between two tolerances.
 
+float32 is not always faster: rounding makes the steps of long runs short (the knee over twenty strides takes more than
+twice as many), and members that fail run again in float64.
+
 `ensemble` retries members that fail in float32, finally in float64. It then warns, marks these members in `promoted`,
 and states their number in the attribute `precision`.
 """

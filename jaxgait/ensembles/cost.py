@@ -23,6 +23,7 @@ from jaxgait.ensembles.store import finished
 from jaxgait.ensembles.workers import run_blocks
 from jaxgait.memory import free_memory, size_text
 from jaxgait.model import Model
+from jaxgait.solve.smooth import FLOAT64_RETRY
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class Estimate:
     """Time in s that the sample took."""
     compile_seconds: float
     """Time in s to compile their program: nearly zero if it was found on disk."""
+    promoted: int
+    """Members of the sample that failed in float32 and ran again in float64."""
     seconds: float
     """Expected time in s for the remaining members, without compilation."""
 
@@ -81,6 +84,9 @@ class Estimate:
             yield f"disk: {need}; {size_text(self.free_disk)}{room} are free"
         found = f"{self.sample} members took {duration(self.sample_seconds)}"
         yield f"time: about {duration(self.seconds)} ({found}), after {duration(self.compile_seconds)} to compile"
+        if self.promoted:
+            again = f"{self.promoted} of {self.sample} members ran again in float64, after float32 had failed"
+            yield f"precision: {again}: without --precision float32 the scan may be faster"
 
 
 def estimate(model: Model, members: Members | Mapping[str, Any] | Any, **request: Any) -> Estimate:
@@ -111,8 +117,10 @@ def estimate(model: Model, members: Members | Mapping[str, Any] | Any, **request
     sampled = _sampled(plan, workers if plan.size >= 4 * workers else 1)
     compile_blocks(sampled)  # the very program of the sample: invalid members may leave shorter blocks
     compiled = time.perf_counter()
-    sizes = [found["status"].size for _, found in run_blocks(sampled, range(sampled.size), workers)]
+    ran = [found for _, found in run_blocks(sampled, range(sampled.size), workers)]
+    sizes = [found["status"].size for found in ran]
     took = time.perf_counter() - compiled
+    wide = [number for number, retry in enumerate(plan.retries, start=1) if retry.name == FLOAT64_RETRY]
     longest = _most_of_one_worker(plan, (block for block in range(plan.size) if block not in done), workers)
     block = math.prod(plan.block_shape)
     batch = min(block, plan.batch or block)
@@ -135,6 +143,7 @@ def estimate(model: Model, members: Members | Mapping[str, Any] | Any, **request
         sample=sum(sizes),
         sample_seconds=took,
         compile_seconds=compiled - before,
+        promoted=sum(int(np.isin(found["retries"], wide).sum()) for found in ran),
         seconds=longest * took / max(sizes),
     )
 

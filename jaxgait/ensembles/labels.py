@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -117,6 +118,7 @@ def attributes(plan: Plan) -> dict[str, Any]:
     return {
         **found,
         "retries_legend": json.dumps(dict(enumerate(attempts))),
+        "batch": math.prod(plan.block_shape),
         VALUES: json.dumps([name for name in plan.members.labels if name in own]),
         **plan.members.attrs,
     }

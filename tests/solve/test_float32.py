@@ -6,7 +6,7 @@ import pytest
 
 from experiments.benchmarks import float32
 from jaxgait import ensemble, precision, simulate
-from jaxgait.ensembles import float32_error
+from jaxgait.ensembles import estimate, float32_error
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.solve.resolving import Resolving
@@ -100,12 +100,15 @@ def test_a_scan_lists_the_members_computed_in_float64():
 
     members = {"mass": np.array([1.0, 2.0, 3.0])}
     request = {"duration": 1.0, "samples": 4, "observe": lambda run: {"last": run["x"][-1]}}
-    with pytest.warns(UserWarning, match="float32, 1 of 3 members float64"):
+    with pytest.warns(UserWarning, match="float32, 1 of 3 members float64 .*float64' is probably faster"):
         scan = ensemble(Fragile(), members, precision="float32", **request)
     np.testing.assert_array_equal(scan.promoted, [True, False, False])
     assert scan.attrs["precision"] == "float32, 1 of 3 members float64 (see promoted)"
     heavy = ensemble(Fragile(), {"mass": members["mass"][1:]}, precision="float32", **request)
     assert heavy.attrs["precision"] == "float32" and "promoted" not in heavy
+    cost = estimate(Fragile(), members, precision="float32", **request)
+    assert cost.promoted == 1 and any("1 of 3 members ran again in float64" in line for line in cost.lines())
+    assert estimate(Fragile(), members, **request).promoted == 0
     with pytest.warns(UserWarning, match="float32, 1 of 3 members float64"):
         error = float32_error(Fragile(), members, **request)
     assert np.isnan(error["last"][0]) and (abs(error["last"][1:]) < 1e-3).all()
