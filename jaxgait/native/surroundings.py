@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import operator
 import os
 import pathlib
 import sys
@@ -12,8 +13,8 @@ import threading
 import time
 import traceback
 import types
-from collections.abc import Iterator
-from typing import Any, no_type_check
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, no_type_check
 
 import jax
 
@@ -194,21 +195,46 @@ _theirs: dict[int, types.FunctionType] = {}
 """Functions of libraries that are their own, by address; kept alive, so that no other function gets the address."""
 
 
+class _Namespace(NamedTuple):
+    """What a module or class of a library held when it was last looked into; kept alive, so that `is` finds changes."""
+
+    names: list[str]
+    values: list[Any]
+    classes: list[tuple[str, type]]
+    """Those that a module defines, by name."""
+    patched: list[tuple[str, types.FunctionType]]
+
+
+_namespaces: dict[tuple[str, ...], _Namespace] = {}
+
+
 @no_type_check
 def foreign() -> Iterator[tuple[str, types.FunctionType]]:
     """Functions that were patched into modules and classes of libraries, with their names."""
     for name in sorted(n for n in sys.modules if n.partition(".")[0] in LIBRARIES):
-        for key, value in list(vars(sys.modules[name]).items()):
-            if type(value) is types.FunctionType:
-                if id(value) not in _theirs and _is_foreign(value):
-                    yield f"{name}.{key}", value
-            elif isinstance(value, type) and value.__module__ == name:
-                for part, attribute in list(vars(value).items()):
-                    kind = type(attribute)
-                    wrapped = kind in (classmethod, staticmethod, property)
-                    member = (attribute.fget if kind is property else attribute.__func__) if wrapped else attribute
-                    if type(member) is types.FunctionType and id(member) not in _theirs and _is_foreign(member):
-                        yield f"{name}.{key}.{part}", member
+        module = _looked_into((name,), vars(sys.modules[name]))
+        yield from module.patched
+        for key, one in module.classes:
+            yield from _looked_into((name, key), vars(one)).patched
+
+
+@no_type_check
+def _looked_into(path: tuple[str, ...], namespace: Mapping[str, Any]) -> _Namespace:
+    """What a namespace holds, looked at again only if that has changed."""
+    names, values = list(namespace), list(namespace.values())
+    known = _namespaces.get(path)
+    if known is not None and names == known.names and all(map(operator.is_, values, known.values)):
+        return known
+    found = _Namespace(names, values, [], [])
+    for name, value in zip(names, values, strict=False):  # (another thread may add one meanwhile)
+        if len(path) == 1 and isinstance(value, type) and value.__module__ == path[0]:
+            found.classes.append((name, value))
+        wrapped = len(path) > 1 and type(value) in (classmethod, staticmethod, property)
+        function = (value.fget if type(value) is property else value.__func__) if wrapped else value
+        if type(function) is types.FunctionType and id(function) not in _theirs and _is_foreign(function):
+            found.patched.append((".".join([*path, name]), function))
+    _namespaces[path] = found
+    return found
 
 
 @no_type_check

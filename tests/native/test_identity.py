@@ -15,6 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from scipy import special
 
@@ -23,7 +24,7 @@ from jaxgait.mechanics.contact import KelvinVoigt, UnilateralSpring
 from jaxgait.models import Bungee
 from jaxgait.native import arrays, calls, compiled, disk, identity, stored, surroundings
 from jaxgait.native.identity import identity as identity_of
-from jaxgait.native.surroundings import opened
+from jaxgait.native.surroundings import foreign, opened
 from tests.native.programs import tower
 from tests.unusual import UNUSUAL, unusual
 
@@ -44,6 +45,7 @@ import os
 import time
 from datetime import datetime
 import numpy as np
+import optax
 import jax.numpy as jnp
 import {name}_law as law
 
@@ -703,3 +705,18 @@ def test_the_order_of_attributes_does_not_matter_in_classes_of_libraries():
     vars(other).clear()
     vars(other).update(state)
     assert list(vars(one)) != list(vars(other)) and identity_of(one) == identity_of(other) is not None
+
+
+def test_functions_that_are_put_into_libraries_are_found_until_they_are_gone(monkeypatch):
+    before = dict(foreign())
+    for owner, name in ((optax, "own_function"), (optax.GradientTransformation, "own_method"), (optax, "adam")):
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, name, tower, raising=False)
+            assert tower in [function for where, function in foreign() if where.endswith(f".{name}")]
+        assert dict(foreign()) == before
+
+
+def test_what_libraries_hold_is_looked_into_once(monkeypatch):
+    before = list(foreign())
+    monkeypatch.setattr(surroundings, "_is_foreign", None)
+    assert list(foreign()) == before
