@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import json
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -118,7 +117,7 @@ def attributes(plan: Plan) -> dict[str, Any]:
     return {
         **found,
         "retries_legend": json.dumps(dict(enumerate(attempts))),
-        "batch": math.prod(plan.block_shape),
+        "batch": plan.batch_length,
         VALUES: json.dumps([name for name in plan.members.labels if name in own]),
         **plan.members.attrs,
     }

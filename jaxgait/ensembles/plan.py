@@ -102,6 +102,11 @@ class Plan:
         return tuple(-(-n // b) for n, b in zip(self.members.shape, self.block_shape, strict=True))
 
     @property
+    def batch_length(self) -> int:
+        """Members that run together, including padding."""
+        return _batch_length(self.members, self.block_shape, self.job, self.batch)
+
+    @property
     def size(self) -> int:
         """Number of blocks."""
         return math.prod(self.blocks)
@@ -151,7 +156,7 @@ def task_of(plan: Plan, block: int) -> Task:
     """Takes the valid members of one block out of a plan."""
     index = _members_of(plan, block)
     values = _chosen(plan.members.values, index if plan.valid is None else index[plan.valid[index]])
-    length = _batch_length(plan.members, plan.block_shape, plan.job, plan.batch)
+    length = plan.batch_length
     return Task(plan.model, plan.job, plan.precision, plan.retries, values, length)
 
 

@@ -93,7 +93,7 @@ def test_the_store_contains_the_results_that_memory_would(whole):
         assert stored[name].dims == direct[name].dims and stored[name].attrs == direct[name].attrs
     assert stored.mass.attrs["units"] == "kg" and summary(stored) == {"completed": 42}
     assert set(direct.attrs) - set(stored.attrs) == {"created", "efficiency"}
-    assert direct.attrs["batch"] == stored.attrs["batch"] == 1
+    assert direct.attrs["batch"] == stored.attrs["batch"] == 8  # padded
     xr.testing.assert_identical(xr.open_zarr(whole).load(), stored)
 
 
