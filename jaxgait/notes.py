@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import logging
 import sys
+import warnings
 from typing import Any
 
 PATIENCE = 3.0
 """Time in s after which whoever waits is shown how far a computation is."""
-import warnings
-
 _BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
 """Packages between the user's code and a warning."""
 
