@@ -3,5 +3,8 @@
 from jaxgait.registry import lazy
 
 __getattr__ = lazy(
-    __name__, model="TreeModel TreeState", parts="ContactPoint Force LockedJoint PrescribedJoint Spring Torque"
+    __name__,
+    model="TreeModel TreeState",
+    motions="Sampled",
+    parts="ContactPoint Force LockedJoint PrescribedJoint Spring Torque",
 )

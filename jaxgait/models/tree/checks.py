@@ -1,15 +1,18 @@
-"""Checks of a tree of bodies: joints that nothing keeps from infinite acceleration, and laws of drives."""
+"""Checks of a tree of bodies: joints that nothing keeps from infinite acceleration, laws and motions of drives."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxgait.checks import is_concrete
 from jaxgait.mechanics.spatial import Link
+from jaxgait.models.tree.motions import Jumps
 from jaxgait.models.tree.parts import Force, PrescribedJoint, Torque, takes
 from jaxgait.parameters import ParameterError
 
@@ -135,3 +138,59 @@ def index_of(where: str, kind: str, names: Sequence[str], name: str) -> int:
     if name not in names:
         raise ValueError(f"{where}: no {kind} {name!r}; choose one of {', '.join(names)}")
     return list(names).index(name)
+
+
+def can_be_probed(law: Any) -> bool:
+    """Whether the law of a prescribed motion can be evaluated before a run: it raises nothing, and knows its numbers.
+
+    What a law raises is named when the equations are checked. A law that is a closure may hold numbers that are traced.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.tree.checks import can_be_probed
+        >>> can_be_probed(jnp.sin), can_be_probed(lambda t: t if t > 0.0 else 0.0)
+        (True, False)
+    """
+    try:
+        traced = jax.make_jaxpr(law)(0.0)
+    except Exception:  # whatever a user's function raises
+        return False
+    return is_concrete(traced.consts) and [one.shape for one in traced.out_avals] == [()]
+
+
+def check_motion(name: str, joint: str, unit: str, found: Jumps) -> None:
+    """Rejects a prescribed motion that no joint can follow.
+
+    Args:
+        name: of the drive.
+        joint: its joint.
+        unit: of the joint's rate.
+        found: of every member, with a leading axis.
+
+    Raises:
+        ParameterError: for a motion that is not finite, or that jumps, or whose rate does.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.models.tree.checks import check_motion
+        >>> from jaxgait.models.tree.motions import Jumps
+        >>> jump = Jumps(np.array([np.inf]), np.array([[0.0, 2.0]]), np.array([[0.0, 0.3]]))
+        >>> check_motion("motor", "knee", "rad/s", jump)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        jaxgait.parameters.ParameterError: drives['motor']: the rate of the motion of 'knee' jumps by 2 rad/s ...
+    """
+    where = f"drives[{name!r}]"
+    if np.isfinite(undefined := np.min(found.undefined)):
+        raise ParameterError(
+            f"{where}: the motion of {joint!r} is not finite at {undefined:.4g} s: prescribe its coordinate, rate and "
+            "acceleration for the whole duration"
+        )
+    for k, (what, of) in enumerate((("motion", unit.removesuffix("/s")), ("rate of the motion", unit))):
+        member = np.argmax(found.size[:, k])
+        if size := found.size[member, k]:
+            which = f" (member {member})" if len(found.size) > 1 else ""
+            raise ParameterError(
+                f"{where}: the {what} of {joint!r} jumps by {size:.3g} {of} at {found.time[member, k]:.4g} s"
+                f"{which}: prescribe a motion with a continuous rate, such as Sampled(time, values) through samples"
+            )

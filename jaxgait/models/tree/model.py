@@ -37,8 +37,9 @@ from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import Link, Tree
 from jaxgait.model import Model, Numerics, Scalar, Variable, derived, parameter
 from jaxgait.models.tree import naming
-from jaxgait.models.tree.checks import check_law, check_moved, index_of, returned
+from jaxgait.models.tree.checks import can_be_probed, check_law, check_motion, check_moved, index_of, returned
 from jaxgait.models.tree.given import contacts_by_name, drives_by_name, links_by_name, start_by_name
+from jaxgait.models.tree.motions import Jumps, jumps
 from jaxgait.models.tree.parts import ContactPoint, Force, LockedJoint, PrescribedJoint, Spring, Torque
 from jaxgait.parameters import ParameterError, ParameterInfo, entries
 from jaxgait.plausible import plausible_range
@@ -229,7 +230,7 @@ class TreeModel(Model):
             q = q.at[index_of("start", "coordinate", tree.coordinate_names, name)].set(value)
         for name, value in self.start_rates.items():
             v = v.at[index_of("start_rates", "velocity", tree.velocity_names, name)].set(value)
-        q, v, _ = self._prescribed(jnp.zeros(()), q, v)
+        q, v, _ = self.prescribed(jnp.zeros(()), q, v)
         remembers = any(contact.remembers for contact in self.contacts.values())
         return TreeState(q, v, jnp.zeros((len(self.contacts), 2)) if remembers else None)
 
@@ -252,7 +253,7 @@ class TreeModel(Model):
             [-2.]
         """
         tree = self.tree()
-        q, v, vdot = self._prescribed(t, y.q, y.v)
+        q, v, vdot = self.prescribed(t, y.q, y.v)
         motion = spatial.kinematics(tree, q, v)
         tau, wrenches = self._driven(t, tree, motion, q, v)
         depth, contact, memory_rate, ground = self._ground(tree, motion, y.memory)
@@ -305,8 +306,8 @@ class TreeModel(Model):
         known = PrescribedJoint | LockedJoint
         return [(*_coordinate(tree, n, d), d) for n, d in self.drives.items() if isinstance(d, known)]
 
-    def _prescribed(self, t: Scalar, q: Array, v: Array) -> tuple[Array, Array, Array]:
-        """Coordinates and velocities that include the prescribed ones, and the prescribed accelerations."""
+    def prescribed(self, t: Scalar, q: Array, v: Array) -> tuple[Array, Array, Array]:
+        """Coordinates and velocities with the prescribed ones among them, and the prescribed accelerations."""
         vdot = jnp.zeros_like(v)
         for i, j, drive in self._motions(self.tree()):
             angle, rate, acceleration = (q[i], 0.0, 0.0) if isinstance(drive, LockedJoint) else drive.at(t)
@@ -383,9 +384,10 @@ class TreeModel(Model):
         _named_fault(self, lambda: self._check_names(_skeleton(self.links)))
 
     def validate(self) -> None:
-        """Rejects impossible parameters, impossible bodies, and unknown names."""
+        """Rejects impossible parameters, impossible bodies, unknown names, and prescribed motions that jump."""
         super().validate()
         _named_fault(self, self._check_bodies)
+        _named_fault(self, self._check_motions)
 
     def validate_start(self, start: Mapping[str, Any]) -> None:
         """Rejects starts deep in the ground.
@@ -438,6 +440,13 @@ class TreeModel(Model):
         start = [np.asarray(self.start.get(name, usual)) for name, usual in neutral]
         spatial.check_quaternions(tree.coordinate_names, np.stack(np.broadcast_arrays(*start), axis=-1))
 
+    def _check_motions(self) -> None:
+        drives = {name: drive for name, drive in self.drives.items() if isinstance(drive, PrescribedJoint)}
+        if drives and is_concrete(self) and all(can_be_probed(drive.law) for drive in drives.values()):
+            units = naming.velocities(_skeleton(self.links))
+            for name, found in each(self, _jumps).items():
+                check_motion(name, joint := drives[name].joint, units[joint].unit, found)
+
     def _check_names(self, tree: Tree) -> None:
         if not tree.nv:
             raise ValueError("all joints are fixed, so that nothing moves")
@@ -470,6 +479,11 @@ def _named_fault(model: TreeModel, check: Callable[[], None]) -> None:
         check()
     except ValueError as error:
         raise ParameterError(f"{type(model).__name__}: {error}") from error
+
+
+def _jumps(model: TreeModel) -> dict[str, Jumps]:
+    """The jumps of all prescribed motions, by the name of the drive."""
+    return {n: jumps(d.at, model.duration) for n, d in model.drives.items() if isinstance(d, PrescribedJoint)}
 
 
 def _pushes(model: TreeModel) -> tuple[Array, Array]:

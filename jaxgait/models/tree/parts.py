@@ -262,7 +262,7 @@ class PrescribedJoint(eqx.Module):
 
     joint: str = eqx.field(static=True)
     law: Any = eqx.field(converter=law)
-    """Function of the time in s, twice differentiable: the coordinate in rad (m)."""
+    """Function of the time in s, twice differentiable: the coordinate in rad (m); `Sampled` goes through samples."""
 
     def at(self, t: Scalar) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
         """Coordinate in rad (m), its rate and its acceleration at a time in s."""

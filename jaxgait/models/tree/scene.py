@@ -54,8 +54,7 @@ def scene(model: TreeModel, run: xr.Dataset) -> Scene:
     Massless links that slide from the ground are no bodies but coordinates, and not drawn.
     """
     tree = model.tree()
-    moved = jax.jit(jax.vmap(lambda q, v: [(w.R, w.r) for w in kinematics(cast(model).tree(), q, v).world]))
-    world = [(np.asarray(R), np.asarray(r)) for R, r in moved(jnp.asarray(run.q.values), jnp.asarray(run.v.values))]
+    q, world = _moved(model, run)
     sliding = _coordinates(model)
     bodies = [i for i, name in enumerate(tree.names) if name not in sliding]
     rods = [(i, a, b) for i in bodies for a, b in _rods(model, tree, world, i)]
@@ -86,17 +85,29 @@ def scene(model: TreeModel, run: xr.Dataset) -> Scene:
         views=(view,),
         ground=Ground(0.0, slope) if stands and planar else None,
         forces=_forces(model, tree, world, run, flat),
-        curves=_curves(model, run),
+        curves=_curves(model, run, q),
         readouts={"slope": (np.full(run.sizes["time"], np.degrees(slope)), "deg")} if slope else {},
         legend=named if len(named) <= len(BODIES) else {"bodies": BLUE},
     )
 
 
-def _curves(model: TreeModel, run: xr.Dataset) -> tuple[Curve, ...]:
+def _moved(model: TreeModel, run: xr.Dataset) -> tuple[np.ndarray, Placements]:
+    """Coordinates in rad and m, (time, nq), and the places of bodies; prescribed motions are those of their laws."""
+
+    def placed(t: Any, q: Any, v: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+        one = cast(model)
+        q, v, _ = one.prescribed(t, q, v)
+        return q, [(body.R, body.r) for body in kinematics(one.tree(), q, v).world]
+
+    found = jax.jit(jax.vmap(placed))(*(jnp.asarray(run[name].values) for name in ("time", "q", "v")))
+    return jax.tree.map(np.asarray, found)
+
+
+def _curves(model: TreeModel, run: xr.Dataset, q: np.ndarray) -> tuple[Curve, ...]:
     """Joint angles, other coordinates in m, normal forces and energies, each in panels of a few; of many, the first."""
-    known = dict(zip(model.tree().coordinate_names, model.elements["q"], strict=True))
-    angles = {n: np.degrees(run.q.sel(coordinate=n).values) for n, one in known.items() if one.unit == "rad"}
-    places = {n: run.q.sel(coordinate=n).values for n, one in known.items() if one.unit == "m"}
+    known = [*zip(model.tree().coordinate_names, model.elements["q"], q.T, strict=True)]
+    angles = {name: np.degrees(values) for name, one, values in known if one.unit == "rad"}
+    places = {name: values for name, one, values in known if one.unit == "m"}
     forces = {n: run.contact_force.sel(contact=n, axis="z").values for n in model.contacts}
     named = (("joint angles", "deg", angles), ("positions", "m", places), ("normal forces", "N", forces))
     few = [Curve(name, unit, dict(part)) for name, unit, found in named for part in _panels([*found.items()])]
