@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
@@ -27,6 +28,7 @@ from jaxgait.models.walker import round_feet
 from jaxgait.models.walker.round_feet import OBSERVABLES, PAPER, Foot, Generalised, RoundFeet, WalkerState
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
+from jaxgait.roots import only_if
 
 _SILENT = "chosen; the paper is silent"
 TIPPING_ANGLE = math.pi / 4
@@ -34,6 +36,10 @@ TIPPING_ANGLE = math.pi / 4
 MIN_SWING = 0.74
 """Time without contact that makes the next contact a heel strike, not a bounce, in units of sqrt(leg length / gravity):
 a third of a step (0.15 s of the paper's walker)."""
+BOTH_DOWN = 1e-6
+"""Sum of the leg angles in rad at which both feet are on the ground."""
+PROBED_ANGLES = 33
+"""Leg angles from the upright to the start at which the friction is compared with its limit."""
 STICTION_SPEED = 1e-6
 """Slip velocity in m/s below which a foot at the friction cone sticks."""
 CONE_TOLERANCE = 1e-12
@@ -141,9 +147,9 @@ class RigidWalker(RoundFeet, Model):
         """
         super().validate()
         self.check_start(self.clearance_angle)
-        limit, mu = each(self, _friction_limit_at_start), np.asarray(self.friction)
+        (limit, angle), mu = each(self, _least_friction_limit), np.asarray(self.friction)
         if np.any(mu > limit):
-            mu, limit, angle = of_worst(mu - limit, mu, limit, np.abs(self.start.theta_1))
+            mu, limit, angle = of_worst(mu - limit, mu, limit, angle)
             checks.warn_user(
                 f"friction {mu:g} exceeds {limit:.3f}, beyond which contact impulses need not exist or be unique at a "
                 f"leg angle of {angle:g} rad (Painleve's paradox)"
@@ -184,8 +190,13 @@ class RigidWalker(RoundFeet, Model):
         )
 
 
-def _friction_limit_at_start(walker: RigidWalker) -> Array:
-    return friction_limit(walker, walker.start.theta_1)
+def _least_friction_limit(walker: RigidWalker) -> tuple[Array, Array]:
+    """The least `friction_limit` up to the larger angle at the start, and the angle in rad where it is."""
+    largest = jnp.maximum(jnp.abs(walker.start.theta_1), jnp.abs(walker.start.theta_2))
+    angles = largest * jnp.linspace(0.0, 1.0, PROBED_ANGLES)
+    limits = jax.vmap(lambda angle: friction_limit(walker, angle))(angles)
+    worst = jnp.argmin(limits)
+    return limits[worst], angles[worst]
 
 
 @float64_default
@@ -227,7 +238,7 @@ class HeelStrike(NamedTuple):
     """N s, on the landing foot."""
     tangent_impulse: Scalar
     trailing_rate: Scalar
-    """Velocity in m/s with which the old stance foot leaves the ground; negative: it would not leave."""
+    """Velocity in m/s with which the old stance foot leaves the ground; negative: it would not, and the walk ends."""
     energy_lost: Scalar
     """J."""
 
@@ -236,7 +247,8 @@ class HeelStrike(NamedTuple):
 class RollingWalker(RoundFeet, Model):
     """The walker as a hybrid system: one phase (rolling on the stance foot), one event (heel strike, swaps the legs).
 
-    A walk ends when the walker falls, and when its stance foot leaves the ground, after which it would fly. Its gait is
+    A walk ends when the walker falls, when its stance foot leaves the ground, after which it would fly, and when the
+    old stance foot does not leave it at heel strike, after which the walker would stand on both. Its gait is
     independent of friction, if the coefficient exceeds the largest impulse ratio.
 
     Examples:
@@ -269,7 +281,8 @@ class RollingWalker(RoundFeet, Model):
         "energy": Variable("J", "mechanical energy"),
     }
     endings: ClassVar[Mapping[str, str]] = {
-        "left the ground": "the normal force on the stance foot fell to zero: a rolling walker cannot fly"
+        "left the ground": "the normal force on the stance foot fell to zero: a rolling walker cannot fly",
+        "double support": "both feet stay on the ground after a heel strike: a rolling walker stands on one",
     }
     numerics: ClassVar[Numerics] = Numerics(stiff=False, rtol=1e-9, atol=1e-10, max_step=0.01, max_steps=100_000)
 
@@ -321,18 +334,19 @@ class RollingWalker(RoundFeet, Model):
         return (self.roll,)
 
     def transitions(self) -> Mapping[str, Transition]:
-        """Heel strike, and what ends a walk: a fall, and a stance foot that leaves the ground.
+        """Heel strike, and what ends a walk: a fall, a stance foot that leaves the ground, and one that does not.
 
         A leg that tips over loses the ground, too, shortly before the fall: that is a fall. A foot that leaves at the
         instant of its landing is not noticed: that takes legs as fast as 6 rad/s.
         """
+        ahead = lambda y: y.swing - y.stance > self.clearance_angle
         return {
             "heel strike": Transition(
                 0,
                 0,
                 guard=lambda t, y: y.stance + y.swing,
                 reset=lambda t, y: self.heel_strike(y).after,
-                armed=lambda t, y: y.swing - y.stance > self.clearance_angle,
+                armed=lambda t, y: ahead(y),
             ),
             "fell": Transition(0, 0, guard=lambda t, y: jnp.asarray(self.balance(self.standing(y))), ends=True),
             "left the ground": Transition(
@@ -340,6 +354,13 @@ class RollingWalker(RoundFeet, Model):
                 0,
                 guard=lambda t, y: jnp.asarray(self.stance_force(y)[0]),
                 armed=lambda t, y: jnp.abs(y.stance) < TIPPING_ANGLE,
+                ends=True,
+            ),
+            "double support": Transition(  # at the instant of a heel strike, after it
+                0,
+                0,
+                guard=lambda t, y: y.stance + y.swing,
+                armed=lambda t, y: ahead(y) | self._sinks(y),
                 ends=True,
             ),
         }
@@ -440,6 +461,8 @@ class RollingWalker(RoundFeet, Model):
     def section(self, y: RollingState) -> Float[Array, " 3"]:
         """Section coordinates (rad, rad/s, rad/s) of a state just after a heel strike, see `on_section`.
 
+        NaN if both feet stay on the ground: no gait goes on from there.
+
         Examples:
             >>> import jax.numpy as jnp
             >>> from jaxgait.models import RollingWalker
@@ -447,7 +470,12 @@ class RollingWalker(RoundFeet, Model):
             >>> print(walker.section(walker.on_section(jnp.array([0.2, -1.4, -1.1]))))  # rad, rad/s, rad/s
             [ 0.2 -1.4 -1.1]
         """
-        return jnp.stack([jnp.asarray(v) for v in (y.stance, y.stance_rate, y.swing_rate)])
+        return only_if(~self._sinks(y), jnp.stack([jnp.asarray(v) for v in (y.stance, y.stance_rate, y.swing_rate)]))
+
+    def _sinks(self, y: RollingState) -> Bool[Array, ""]:
+        """Whether the other foot is behind, on the ground, and comes down, so that it would sink into the ground."""
+        behind = (jnp.abs(y.stance + y.swing) < BOTH_DOWN) & (y.swing < y.stance)
+        return behind & (self.feet(self.standing(y))[1].gap_rate < 0.0)
 
 
 def _load_at_start(walker: RollingWalker) -> Scalar:

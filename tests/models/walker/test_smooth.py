@@ -9,9 +9,9 @@ import pytest
 from jaxgait import Measure, ensemble, precision, simulate, sobol
 from jaxgait.ensembles import zipped
 from jaxgait.models.walker.rigid import RigidWalker, RollingState, RollingWalker, friction_limit
-from jaxgait.models.walker.round_feet import Generalised, RoundFeet, WalkerState
+from jaxgait.models.walker.round_feet import Generalised, RoundFeet, WalkerStart, WalkerState
 from jaxgait.models.walker.smooth import Walker
-from jaxgait.outcome import FIRST_TERMINATION, Outcome
+from jaxgait.outcome import FIRST_TERMINATION, IncompleteRun, Outcome
 from jaxgait.parameters import ParameterError, get_parameter, with_parameters
 from jaxgait.parts import with_parts
 
@@ -164,6 +164,18 @@ def test_a_rolling_walk_ends_where_its_ground_would_pull():
         with_parameters(RollingWalker(), {"start.omega_1": np.array([-1.5, -8.0])}).validate()
 
 
+def test_a_walk_ends_where_the_old_stance_foot_would_sink_into_the_ground():
+    """The swing leg comes down so fast that the hip pivots about it into the old foot."""
+    start = WalkerStart(theta_1=-0.28, theta_2=0.34, omega_1=-0.107, omega_2=-3.6)
+    with pytest.warns(IncompleteRun, match="double support .both feet stay on the ground after a heel strike"):
+        run = simulate(RollingWalker(start=start), duration=0.05, samples=10)
+    assert list(run.event_name.values) == ["heel strike", "double support"]
+    before = {name: float(run[f"{name}_before"][0]) for name in RollingState._fields}
+    strike = RollingWalker().heel_strike(RollingState(**before))
+    assert strike.trailing_rate == pytest.approx(-0.082, abs=1e-3)
+    assert np.isnan(RollingWalker().section(strike.after)).all(), "no gait goes on from there"
+
+
 def test_a_leg_that_tips_over_falls():
     """It loses the ground shortly before, beyond 45 degrees, and was reported to have left it."""
     walks = ensemble(RollingWalker(), {"start.omega_1": [-3.0, -0.9, 0.0]}, duration=3.0, observe=["fell_at"])
@@ -187,6 +199,8 @@ def test_friction_beyond_uniqueness_warns_and_restitution_above_one_raises():
     both = with_parameters(RigidWalker(), {"friction": np.array([0.8, 0.1]), "start.theta_1": np.array([0.2, -0.3])})
     with pytest.warns(UserWarning, match=r"friction 0\.8 exceeds 0\.506, .* at a leg angle of 0\.2 rad \(Painleve"):
         both.validate()
+    with pytest.warns(UserWarning, match=r"friction 0\.5 exceeds 0\.488, .* at a leg angle of 0\.2625 rad"):
+        RigidWalker(start=WalkerStart(theta_1=0.4, theta_2=-0.4)).validate()  # its limit is 0.53 at the start
     with pytest.raises(ParameterError, match="must be from 0 to 1"):
         RigidWalker(normal_restitution=1.2).validate()
 
