@@ -198,6 +198,28 @@ def test_impossible_masses_and_crooked_tensors_raise():
         spatial.check_inertia("shank", 1.0, np.eye(3) + np.eye(3, k=1))
 
 
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"mass": -1.0}, "body 'shank': its mass must be nonnegative, got -1 kg"),
+        ({"mass": 1.0, "inertia": np.diag([1.0, 1.0, 5.0])}, "body 'shank': its principal moments 1, 1, 5"),
+        ({"mass": 1.0, "rotation": 2.0 * np.eye(3)}, "body 'shank': its rotation must be orthonormal"),
+    ],
+)
+def test_a_tree_is_built_of_rigid_bodies(numbers, message):
+    with pytest.raises(ValueError, match=message):
+        spatial.Tree.build(spatial.Link("shank", None, spatial.hinge((0, 1, 0)), **numbers))
+
+
+def test_a_thin_plate_may_have_the_rounding_of_its_precision():
+    widths = np.array([0.1, 0.7, 0.3, 0.9])
+    with precision.use("float32"):
+        for a in widths:
+            moments = np.array([a, 0.3 + a, 0.3]) / 3.0
+            plate = precision.cast(spatial.Link("plate", None, spatial.ball(), mass=1.0, inertia=np.diag(moments)))
+            spatial.Tree.build(plate)
+
+
 def test_bad_trees_raise():
     with pytest.raises(ValueError, match="parent 'b' must be one of"):
         spatial.Tree.build(spatial.Link("a", "b", spatial.ball(), 1.0))

@@ -123,7 +123,8 @@ class Tree(Topology):
         """Builds a tree from its links, parents first; numbers may be traced.
 
         Raises:
-            ValueError: for a repeated name, or a parent that does not come before its child.
+            ValueError: for a repeated name, a parent that does not come before its child, and a mass, an inertia or a
+                rotation that no rigid body has (`check_inertia`, `check_rotation`), unless it is traced.
 
         Examples:
             >>> from jaxgait.mechanics.spatial import Link, Tree, free, hinge
@@ -140,6 +141,7 @@ class Tree(Topology):
             if link.parent is not None and link.parent not in names[:i]:
                 raise ValueError(f"body {link.name!r}: its parent {link.parent!r} must be one of the bodies before it")
             parents.append(-1 if link.parent is None else names.index(link.parent))
+            check_link(link)
 
         def stack(values: Sequence[Any]) -> Any:
             plain = all(isinstance(x, float | int | np.ndarray) for v in values for x in _leaves(v))
@@ -375,6 +377,27 @@ def check_rotation(name: str, rotation: Float[ArrayLike, "... 3 3"]) -> None:
 
 
 @float64_default
+def check_link(link: Link) -> None:
+    """Rejects a link with numbers (SI units) that no rigid body has; traced ones are not checked.
+
+    Raises:
+        ValueError: see `check_inertia` and `check_rotation`.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import Link, hinge
+        >>> from jaxgait.mechanics.spatial.tree import check_link
+        >>> check_link(Link("foot", None, hinge((0, 1, 0)), mass=-1.0))
+        Traceback (most recent call last):
+            ...
+        ValueError: body 'foot': its mass must be nonnegative, got -1 kg
+    """
+    if is_concrete((link.mass, link.inertia)):
+        check_inertia(link.name, np.asarray(link.mass), np.asarray(link.inertia))
+    if is_concrete(link.rotation):
+        check_rotation(link.name, np.asarray(link.rotation))
+
+
+@float64_default
 def check_quaternions(names: Sequence[str], q: Float[ArrayLike, "... n"]) -> None:
     """Rejects coordinates whose quaternions are not of length 1 (to 0.5 %); there may be batch axes.
 
@@ -421,7 +444,8 @@ def check_inertia(name: str, mass: Float[ArrayLike, " ..."], inertia: Float[Arra
     wrong = masses[~(np.isfinite(masses) & (masses >= 0.0))]
     if wrong.size:
         raise ValueError(f"body {name!r}: its mass must be nonnegative, got {wrong[0]:g} kg")
-    slack = 1e-9 * np.abs(tensors).max(axis=(1, 2))  # rounding, for thin plates and rods
+    rounding = max(1e-9, 8.0 * float(np.finfo(np.result_type(np.asarray(inertia), np.float32)).eps))
+    slack = rounding * np.abs(tensors).max(axis=(1, 2))  # for thin plates and rods
     skewed = ~(np.abs(tensors - tensors.swapaxes(1, 2)).max(axis=(1, 2)) <= slack)  # also NaN
     if skewed.any():
         found = tensors[skewed][0].tolist()

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics import spatial
@@ -237,13 +236,9 @@ class SpatialJumper(Model):
         return jnp.stack(ends)
 
     def validate(self) -> None:
-        """Rejects what the planar model rejects, and inertia tensors that no rigid body can have."""
+        """Rejects what the planar model rejects."""
         super().validate()
         self.plane.validate()
-        if np.ndim(self.plane.mass) == 0 and np.ndim(self.plane.stature) == 0:
-            tree = self.tree()
-            for name, mass, inertia in zip(tree.names, np.asarray(tree.mass), np.asarray(tree.inertia), strict=True):
-                spatial.check_inertia(name, mass, inertia)
 
 
 def _limb(s: dict[str, Segment], side: str, parts: tuple[str, ...], parent: str, at: tuple) -> list[spatial.Link]:

@@ -430,8 +430,7 @@ class TreeModel(Model):
         tree = _skeleton(self.links)
         self._check_names(tree)
         for link in self.links.values():
-            spatial.check_inertia(link.name, link.mass, np.asarray(link.inertia))
-            spatial.check_rotation(link.name, np.asarray(link.rotation))
+            spatial.check_link(link)
         driven = {j for _, j, _ in self._motions(tree)}
         check_moved(
             self.links, [n for n, at in zip(tree.names, tree.v_slices, strict=True) if driven & {*range(tree.nv)[at]}]
