@@ -492,7 +492,7 @@ def _hysteretic_hertz(depth: Real, rate: Real, stiffness: Real, dissipation: Rea
 
 
 def _power(depth: RealArray, exponent: float) -> RealArray:
-    """Positive part of the depth to a power; its derivative at and above the surface is zero, not NaN."""
+    """Positive part of the depth to a power; its derivative is zero in the air and at the surface (n = 1: 1/2)."""
     if exponent == 1.0:
         return jnp.maximum(depth, 0.0)
     inside = depth > 0.0

@@ -25,6 +25,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait import precision
+from jaxgait.batches import of_worst
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.spatial import Link, Motion, PlanarTree, Tree, plane
 from jaxgait.mechanics.spatial.plane import SagittalVec
@@ -420,11 +421,10 @@ class PlanarJumper(Model):
         self._check_ranges({name: np.atleast_1d(np.asarray(values)) for name, values in found.items()})
 
     def _check_ranges(self, ranges: dict[str, np.ndarray]) -> None:
-        if np.isnan(ranges["ankle"]).any():
-            raise ParameterError(
-                f"no crouch has its centre of mass com_ahead = {np.max(np.asarray(self.com_ahead)):g} m "
-                "ahead of the ankle"
-            )
+        members = lambda values: values.reshape(len(values), -1).max(axis=1)
+        if (none := members(np.isnan(ranges["ankle"]))).any():
+            (ahead,) = of_worst(none, self.com_ahead)
+            raise ParameterError(f"no crouch has its centre of mass com_ahead = {ahead:g} m ahead of the ankle")
         for joint in self.joints:
             low, high = joint.limits
             reach = np.degrees(ranges[joint.name])
@@ -434,10 +434,13 @@ class PlanarJumper(Model):
                         f"{type(self).__name__}.{joint.name} swings to {value:.4g} deg, "
                         f"beyond its limits {low:g} to {high:g} deg"
                     )
-        if not np.max(ranges["unrest"]) < REST_ACCELERATION:
+        unrest = ranges["unrest"]
+        if not np.max(unrest) < REST_ACCELERATION:
+            excess = np.where(np.isnan(unrest), np.inf, unrest)
+            ahead, *rows = of_worst(excess, self.com_ahead, *self.sole.rows)
             raise ParameterError(
-                f"there is no static crouch with com_ahead = {np.max(np.asarray(self.com_ahead)):g} m: the studs, "
-                f"up to {max(np.max(np.asarray(x)) for x in self.sole.rows):g} m ahead, cannot balance the weight"
+                f"there is no static crouch with com_ahead = {ahead:g} m: the studs, "
+                f"up to {max(rows):g} m ahead, cannot balance the weight"
             )
         hover = -ranges["depth"].min()
         if not hover <= 0.0:

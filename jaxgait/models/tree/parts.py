@@ -123,7 +123,7 @@ class ContactPoint(Immutable):
             raise ParameterError(f"a ContactPoint cannot have the friction {shown(self.friction)}: give {laws}")
 
     def check_together(self, label: str) -> None:
-        """Rejects a law that pulls, or pushes a body that is high above the ground.
+        """Rejects a law that pulls or pushes a body that is high above the ground.
 
         Examples:
             >>> from jaxgait.models.tree.parts import ContactPoint
