@@ -223,15 +223,11 @@ def parameters(model: Any) -> dict[str, ParameterInfo]:
         'N/m'
     """
     if isinstance(model, Prepared):
-        raise ParameterError(
-            f"a prepared {model.name} has no parameters to read or replace, because values were derived from them: "
-            "change the model and prepare it again"
-        )
+        what = f"a prepared {model.name} has no parameters to read or replace, because values were derived from them"
+        raise ParameterError(f"{what}: change the model and prepare it again")
     an_instance(model)
     if not isinstance(model, eqx.Module):
-        raise ParameterError(
-            f"only an instance of a model has parameters, got something of type {type(model).__name__}"
-        )
+        raise ParameterError(f"only a model has parameters, got something of type {type(model).__name__}")
     return dict(_walk(model, ""))
 
 

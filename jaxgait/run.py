@@ -25,12 +25,7 @@ SAMPLES_PER_STRIDE = 100
 SAMPLES_PER_RUN = 1000
 LONGEST_RUN = 100.0
 """Plausible length of a run, in units of the model's own duration."""
-_ATTRIBUTES = {
-    "time": "run.ts",
-    "event_time": "run.events.t",
-    "event_kind": "run.events.kind",
-    "event_name": "run.happened(name)",
-}
+_ATTRIBUTES = {"time": "ts", "event_time": "events.t", "event_kind": "events.kind", "event_name": "happened(name)"}
 """Where a run has what a dataset calls by these names."""
 WHOLE_WITHIN = 1e-6
 """Largest difference from a whole number, of periods or steps, that counts as rounding."""
@@ -325,8 +320,8 @@ class Run:
         self._reads_events = False
 
     def __getattr__(self, name: str) -> Any:
-        own = _ATTRIBUTES.get(name, f'run["{name}"]')
-        hint = f": write {own}" if not name.startswith("_") else ""
+        own = f"run.{_ATTRIBUTES[name]}" if name in _ATTRIBUTES else f'run["{name}"]'
+        hint = "" if name.startswith("_") else f": write {own}"
         raise AttributeError(f"a run has no attribute {name!r}{hint}", name=name, obj=self)
 
     @property
@@ -347,7 +342,7 @@ class Run:
         """
         found = {**self.outputs(), **state_variables(self.ys)}
         if name not in found:
-            hint = f"write {_ATTRIBUTES[name]}" if name in _ATTRIBUTES else checks.nearest(name, sorted(found))
+            hint = f"write run.{_ATTRIBUTES[name]}" if name in _ATTRIBUTES else checks.nearest(name, sorted(found))
             raise KeyError(f"a run of {type(self.model).__name__} has no {name!r}: {hint}")
         return found[name]
 
@@ -457,8 +452,7 @@ class Run:
         """
         names = self.events.names
         if name not in names:
-            known = ", ".join(names)
-            raise KeyError(f"a run of {type(self.model).__name__} has no event {name!r}: there are {known}")
+            raise KeyError(f"a run of {type(self.model).__name__} has no event {name!r}: there are {', '.join(names)}")
         return self.events.kind == names.index(name)
 
     def once(self, function: Callable[[Run], T]) -> T:

@@ -190,8 +190,8 @@ def fixed_points(
     Args:
         return_map: see `jaxgait.solve.periodic`.
         model: what the members share.
-        over: parameters by dotted name, with a value for each member: unlike those of `jaxgait.ensemble`, which are a
-            grid, values at the same place belong together, as in `jaxgait.zipped`.
+        over: parameters by dotted name, in their units, with a value for each member: unlike those of
+            `jaxgait.ensemble`, which are a grid, values at the same place belong together, as in `jaxgait.zipped`.
         z0: first guesses, or one for all.
         order: the orbits repeat after this many applications of the map.
         tolerance: as for `fixed_point`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxgait.checks import is_concrete
-from jaxgait.mechanics.spatial import Link
+from jaxgait.mechanics.spatial import Link, Tree
 from jaxgait.models.tree.motions import Jumps
 from jaxgait.models.tree.parts import Force, PrescribedJoint, Torque, takes
 from jaxgait.parameters import ParameterError
@@ -138,6 +138,50 @@ def index_of(where: str, kind: str, names: Sequence[str], name: str) -> int:
     if name not in names:
         raise ValueError(f"{where}: no {kind} {name!r}; choose one of {', '.join(names)}")
     return list(names).index(name)
+
+
+def coordinate_of(tree: Tree, name: str, joint: str) -> tuple[int, int]:
+    """Indices in q and in v of a drive's joint coordinate, whose velocity must be its rate.
+
+    Args:
+        tree: its bodies.
+        name: of the drive.
+        joint: as named by the drive.
+
+    Raises:
+        ValueError: for a joint that the tree does not have, and for one whose velocities are no rates of coordinates.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
+        >>> from jaxgait.models.tree.checks import coordinate_of
+        >>> coordinate_of(Tree.build(Link("leg", None, hinge((0, 1, 0)), mass=1.0)), "motor", "leg")
+        (0, 0)
+    """
+    where = f"drives[{name!r}]"
+    j = index_of(where, "joint", tree.velocity_names, joint)
+    body = next(i for i, rows in enumerate(tree.v_slices) if rows.start <= j < rows.stop)
+    if tree.joints[body].nq != tree.joints[body].nv:
+        raise ValueError(f"{where}: {joint!r} is not a rate of a coordinate; drive it by a function of t, q, v")
+    return tree.q_slices[body].start + j - tree.v_slices[body].start, j
+
+
+def named_fault(model: Any, check: Callable[[], None]) -> None:
+    """Runs a check, whose message then begins with the model's class.
+
+    Raises:
+        ParameterError: instead of a `ValueError` of the check.
+
+    Examples:
+        >>> from jaxgait.models.tree.checks import index_of, named_fault
+        >>> named_fault(3.0, lambda: index_of("start", "coordinate", ("hip", "knee"), "ankle"))
+        Traceback (most recent call last):
+            ...
+        jaxgait.parameters.ParameterError: float: start: no coordinate 'ankle'; choose one of hip, knee
+    """
+    try:
+        check()
+    except ValueError as error:
+        raise ParameterError(f"{type(model).__name__}: {error}") from error
 
 
 def can_be_probed(law: Any) -> bool:

@@ -21,7 +21,7 @@ films show the ground inclined.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -37,7 +37,16 @@ from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import Link, Tree
 from jaxgait.model import Model, Numerics, Scalar, Variable, derived, parameter
 from jaxgait.models.tree import naming
-from jaxgait.models.tree.checks import can_be_probed, check_law, check_motion, check_moved, index_of, returned
+from jaxgait.models.tree.checks import (
+    can_be_probed,
+    check_law,
+    check_motion,
+    check_moved,
+    coordinate_of,
+    index_of,
+    named_fault,
+    returned,
+)
 from jaxgait.models.tree.given import contacts_by_name, drives_by_name, links_by_name, start_by_name
 from jaxgait.models.tree.motions import Jumps, jumps
 from jaxgait.models.tree.parts import ContactPoint, Force, LockedJoint, PrescribedJoint, Spring, Torque
@@ -261,8 +270,7 @@ class TreeModel(Model):
 
     def _moves(self, loads: Loads) -> spatial.Accelerations:
         tree = self.tree()
-        driven = {j for _, j, _ in self._motions(tree)}
-        flags = [j in driven for j in range(tree.nv)]
+        flags = self._held(tree)
         return spatial.hybrid_dynamics(tree, loads.motion, loads.vdot, loads.tau, flags, loads.wrenches, self.free_fall)
 
     def after_impact(
@@ -298,13 +306,17 @@ class TreeModel(Model):
         tree = self.tree()
         points = spatial.Points((index_of("after_impact", "body", tree.names, body),), stacked(tuple(position))[None])
         freed = {index_of("released", "velocity", tree.velocity_names, name) for name in released}
-        held = {j for _, j, _ in self._motions(tree)} - freed
-        flags = [j in held for j in range(tree.nv)]
+        flags = self._held(tree, freed)
         return y._replace(v=spatial.plastic_impact(tree, y.q, y.v, points, sticking=sticking, prescribed=flags).v)
 
     def _motions(self, tree: Tree) -> list[tuple[int, int, PrescribedJoint | LockedJoint]]:
-        known = PrescribedJoint | LockedJoint
-        return [(*_coordinate(tree, n, d), d) for n, d in self.drives.items() if isinstance(d, known)]
+        held = {n: d for n, d in self.drives.items() if isinstance(d, PrescribedJoint | LockedJoint)}
+        return [(*coordinate_of(tree, name, drive.joint), drive) for name, drive in held.items()]
+
+    def _held(self, tree: Tree, freed: Collection[int] = ()) -> list[bool]:
+        """Whether a drive determines each velocity, but for those that are freed."""
+        held = {j for _, j, _ in self._motions(tree)}
+        return [j in held and j not in freed for j in range(tree.nv)]
 
     def prescribed(self, t: Scalar, q: Array, v: Array) -> tuple[Array, Array, Array]:
         """Coordinates and velocities with the prescribed ones among them, and the prescribed accelerations."""
@@ -318,7 +330,7 @@ class TreeModel(Model):
         tau, wrenches = jnp.zeros_like(v), jnp.zeros((len(tree.names), 6), dtype=v.dtype)
         for name, drive in self.drives.items():
             if isinstance(drive, Spring | Torque):
-                i, j = _coordinate(tree, name, drive)
+                i, j = coordinate_of(tree, name, drive.joint)
                 tau = tau.at[j].add(returned(name, drive.force(t, q[i], v[j]), (), "one number"))
             elif isinstance(drive, Force):
                 points = spatial.Points((tree.index(drive.body),), jnp.asarray(drive.position, dtype=v.dtype)[None])
@@ -372,7 +384,7 @@ class TreeModel(Model):
     def _elastic(self, tree: Tree, loads: Loads) -> Array:
         """Energy in J of all springs, and of contacts whose laws define one."""
         springs = {name: drive for name, drive in self.drives.items() if isinstance(drive, Spring)}
-        stored = [jnp.asarray(s.energy(loads.q[_coordinate(tree, name, s)[0]])) for name, s in springs.items()]
+        stored = [jnp.asarray(s.energy(loads.q[coordinate_of(tree, name, s.joint)[0]])) for name, s in springs.items()]
         stored += [c.energy(loads.depth[i]) for i, c in enumerate(self.contacts.values())]
         return sum(stored, jnp.zeros(()))
 
@@ -381,13 +393,13 @@ class TreeModel(Model):
         if isinstance(self.gravity, tuple | list):
             what = f"{type(self).__name__}.gravity must be one number in m/s^2, downward, got {shown(self.gravity)}"
             raise ParameterError(f"{what}: for a slope, give its angle as slope=")
-        _named_fault(self, lambda: self._check_names(_skeleton(self.links)))
+        named_fault(self, lambda: self._check_names(_skeleton(self.links)))
 
     def validate(self) -> None:
         """Rejects impossible parameters, impossible bodies, unknown names, and prescribed motions that jump."""
         super().validate()
-        _named_fault(self, self._check_bodies)
-        _named_fault(self, self._check_motions)
+        named_fault(self, self._check_bodies)
+        named_fault(self, self._check_motions)
 
     def validate_start(self, start: Mapping[str, Any]) -> None:
         """Rejects starts deep in the ground.
@@ -455,7 +467,7 @@ class TreeModel(Model):
             if isinstance(drive, Force):
                 index_of(f"drives[{name!r}]", "body", tree.names, drive.body)
             elif isinstance(drive, Spring | Torque | PrescribedJoint | LockedJoint):
-                _coordinate(tree, name, drive)
+                coordinate_of(tree, name, drive.joint)
             check_law(name, drive)
         prescribed = [drive.joint for _, _, drive in self._motions(tree)]
         if twice := sorted({joint for joint in prescribed if prescribed.count(joint) > 1}):
@@ -472,14 +484,6 @@ class TreeModel(Model):
                     )
 
 
-def _named_fault(model: TreeModel, check: Callable[[], None]) -> None:
-    """Runs a check, whose message then begins with the model's class."""
-    try:
-        check()
-    except ValueError as error:
-        raise ParameterError(f"{type(model).__name__}: {error}") from error
-
-
 def _jumps(model: TreeModel) -> dict[str, Jumps]:
     """The jumps of all prescribed motions, by the name of the drive."""
     return {n: jumps(d.at, model.duration) for n, d in model.drives.items() if isinstance(d, PrescribedJoint)}
@@ -493,13 +497,3 @@ def _pushes(model: TreeModel) -> tuple[Array, Array]:
     force = jnp.stack([contact.static_force(depth[i]) for i, contact in enumerate(model.contacts.values())])
     weight = jnp.sum(jnp.asarray(tree.mass)) * model.gravity
     return jnp.where(weight > 0.0, force / jnp.where(weight > 0.0, weight, 1.0), 0.0), depth
-
-
-def _coordinate(tree: Tree, name: str, drive: Spring | Torque | PrescribedJoint | LockedJoint) -> tuple[int, int]:
-    """Indices in q and in v of the joint coordinate of the drive of this name; its velocity must be its rate."""
-    where = f"drives[{name!r}]"
-    j = index_of(where, "joint", tree.velocity_names, drive.joint)
-    body = next(i for i, rows in enumerate(tree.v_slices) if rows.start <= j < rows.stop)
-    if tree.joints[body].nq != tree.joints[body].nv:
-        raise ValueError(f"{where}: {drive.joint!r} is not a rate of a coordinate; drive it by a function of t, q, v")
-    return tree.q_slices[body].start + j - tree.v_slices[body].start, j
