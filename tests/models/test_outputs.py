@@ -64,6 +64,7 @@ def test_every_exchange_of_the_legs_is_a_heel_strike():
     assert float(run.heel_strikes) == (np.diff(run.stance.values) > 0.2).sum() == 4
 
 
+@pytest.mark.slow  # a minute to compile
 def test_the_ground_reaction_of_a_jumper_acts_at_its_centre_of_pressure():
     """The moment of that force about the centre of mass is the rate of angular momentum; nothing acts in the air."""
     model = precision.cast(Jumper())

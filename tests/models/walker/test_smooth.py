@@ -119,7 +119,7 @@ def test_friction_limit_of_the_specification():
 )
 def test_walkers_that_cannot_stand_raise(change, message):
     with pytest.raises(ParameterError, match=message):
-        simulate(with_parameters(Walker(), change))
+        with_parameters(Walker(), change).validate()
 
 
 @pytest.mark.parametrize(
