@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
-from jax._src.xla_bridge import backends_are_initialized  # JAX 0.8 to 0.12 have no public name for it
+try:  # JAX 0.8 to 0.12 have no public name for it
+    from jax._src.xla_bridge import backends_are_initialized
+except ImportError:  # then a forked process waits, as before
+    backends_are_initialized: Callable[[], bool] = lambda: False
 
 _lacking: list[int] = []
 """Of a process that lacks JAX's threads: its number."""
