@@ -227,7 +227,7 @@ def parameters(model: Any) -> dict[str, ParameterInfo]:
         raise ParameterError(f"{what}: change the model and prepare it again")
     an_instance(model)
     if not isinstance(model, eqx.Module):
-        raise ParameterError(f"only a model has parameters, got something of type {type(model).__name__}")
+        raise ParameterError(f"only an instance of a model has parameters, got one of type {type(model).__name__}")
     return dict(_walk(model, ""))
 
 

@@ -24,6 +24,7 @@ from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.conclusions import conclusions
 from jaxgait.optimization.evaluate import differences
+from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.gradients import Task, begun, evaluator_for
 from jaxgait.optimization.optimum import Local, Optimum
@@ -143,7 +144,7 @@ def _slopes(model: Model, arguments: Mapping[str, Any], found: Optimum) -> tuple
         f"differences of {what}; at the starts, {_largest_difference(exact[starts], checked[starts])}. "
         f"{_next_to_the_best(found)}."
     )
-    if found.gait is not None and stride is None:
+    if found.gradient.startswith(PeriodicGait.name) and stride is None:
         caption += " They may differ where walks do not settle into the gait within the run."
     ran = ~failures(first["status"].values) & np.isfinite(first["objective"].values) & by_differences.ran[starts]
     figure = designs.slopes(space.names, exact, checked, found.unit, last_is_best=bool(star))

@@ -19,6 +19,7 @@ from jaxgait.ensembles.members import INITIAL, as_members, constant
 from jaxgait.ensembles.realism import expecting, unrealistic
 from jaxgait.measure import Measure, Measures, observer
 from jaxgait.model import Model
+from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.local_sensitivity import differentiable, sensitivities, without_change
 from jaxgait.optimization.methods import GRADIENT_FREE
@@ -217,7 +218,7 @@ def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> Reached:
     unrealistic is said.
     """
     of_map = arguments.get("return_map") is not None
-    of_gait = found.gait is not None and not of_map
+    of_gait = found.gradient.startswith(PeriodicGait.name) and not of_map
     run = given(arguments, [name for name in RUN if name != "duration" or not of_gait])
     goal = _goal(found, arguments) if of_gait else None
     if goal is not None:

@@ -22,7 +22,15 @@ def request(model, **given):
 
 
 def search(model, over, options, **given):
-    nothing = {"maximize": None, "minimize": None, "motion": (), "each_stride": False, "across": (), "robust": None}
+    nothing = {
+        "maximize": None,
+        "minimize": None,
+        "motion": (),
+        "each_stride": False,
+        "across": (),
+        "robust": None,
+        "return_map": None,
+    }
     return optimizing.search(request(model, over=over, **nothing | given), options)
 
 
@@ -41,6 +49,7 @@ def test_the_search_that_a_model_brings_and_what_replaces_it():
         "rtol": 1e-5,
         "initial": {},
         "across": None,
+        "return_map": None,
     }
     assert own.model.ground.steepness == 1e4
     options = {"duration": 2.0, "rtol": 1e-4}
@@ -52,6 +61,7 @@ def test_the_search_that_a_model_brings_and_what_replaces_it():
         "rtol": 1e-4,
         "initial": {"beta_1": 0.3},
         "across": None,
+        "return_map": None,
     }
 
 
