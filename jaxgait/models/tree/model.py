@@ -239,7 +239,7 @@ class TreeModel(Model):
             q = q.at[index_of("start", "coordinate", tree.coordinate_names, name)].set(value)
         for name, value in self.start_rates.items():
             v = v.at[index_of("start_rates", "velocity", tree.velocity_names, name)].set(value)
-        q, v, _ = self.prescribed(jnp.zeros(()), q, v)
+        q, v, _ = self._prescribed(jnp.zeros(()), q, v)
         remembers = any(contact.remembers for contact in self.contacts.values())
         return TreeState(q, v, jnp.zeros((len(self.contacts), 2)) if remembers else None)
 
@@ -262,16 +262,15 @@ class TreeModel(Model):
             [-2.]
         """
         tree = self.tree()
-        q, v, vdot = self.prescribed(t, y.q, y.v)
+        q, v, vdot = self._prescribed(t, y.q, y.v)
         motion = spatial.kinematics(tree, q, v)
         tau, wrenches = self._driven(t, tree, motion, q, v)
         depth, contact, memory_rate, ground = self._ground(tree, motion, y.memory)
         return Loads(q, v, motion, depth, contact, memory_rate, tau, vdot, wrenches + ground)
 
     def _moves(self, loads: Loads) -> spatial.Accelerations:
-        tree = self.tree()
-        flags = self._held(tree)
-        return spatial.hybrid_dynamics(tree, loads.motion, loads.vdot, loads.tau, flags, loads.wrenches, self.free_fall)
+        tree, own = self.tree(), (loads.motion, loads.vdot, loads.tau)
+        return spatial.hybrid_dynamics(tree, *own, self._held(tree), loads.wrenches, self.free_fall)
 
     def after_impact(
         self,
@@ -297,9 +296,11 @@ class TreeModel(Model):
             ValueError: for a body or joint that the tree does not have.
 
         Examples:
+            >>> import numpy as np
             >>> from jaxgait.mechanics.spatial import Link, planar
             >>> from jaxgait.models.tree.model import TreeModel
-            >>> model = TreeModel([Link("stone", None, planar(), mass=1.0)], start_rates={"stone.z": -2.0})
+            >>> stone = Link("stone", None, planar(), mass=1.0, inertia=0.01 * np.eye(3))
+            >>> model = TreeModel([stone], start_rates={"stone.z": -2.0})
             >>> print(model.after_impact(model.initial_state(), "stone").v)  # m/s, rad/s
             [0. 0. 0.]
         """
@@ -318,7 +319,7 @@ class TreeModel(Model):
         held = {j for _, j, _ in self._motions(tree)}
         return [j in held and j not in freed for j in range(tree.nv)]
 
-    def prescribed(self, t: Scalar, q: Array, v: Array) -> tuple[Array, Array, Array]:
+    def _prescribed(self, t: Scalar, q: Array, v: Array) -> tuple[Array, Array, Array]:
         """Coordinates and velocities with the prescribed ones among them, and the prescribed accelerations."""
         vdot = jnp.zeros_like(v)
         for i, j, drive in self._motions(self.tree()):

@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from jaxgait.mechanics.spatial import kinematics
-from jaxgait.models.tree.model import TreeModel
+from jaxgait.models.tree.model import TreeModel, TreeState
 from jaxgait.models.tree.parts import ContactPoint
 from jaxgait.plot.scene import (
     Body,
@@ -95,9 +94,8 @@ def _moved(model: TreeModel, run: xr.Dataset) -> tuple[np.ndarray, Placements]:
     """Coordinates in rad and m, (time, nq), and the places of bodies; prescribed motions are those of their laws."""
 
     def placed(t: Any, q: Any, v: Any) -> tuple[Any, list[tuple[Any, Any]]]:
-        one = cast(model)
-        q, v, _ = one.prescribed(t, q, v)
-        return q, [(body.R, body.r) for body in kinematics(one.tree(), q, v).world]
+        loads = cast(model).loads(t, TreeState(q, v, None))
+        return loads.q, [(body.R, body.r) for body in loads.motion.world]
 
     found = jax.jit(jax.vmap(placed))(*(jnp.asarray(run[name].values) for name in ("time", "q", "v")))
     return jax.tree.map(np.asarray, found)

@@ -106,7 +106,7 @@ def frame_warnings(recording: Recording) -> list[str]:
         >>> from jaxgait.motion.recording import Recording
         >>> time = np.linspace(0.0, 1.0, 101)
         >>> trial = Recording("walk", "walk.mot", 100.0, time, angles={"knee_angle_r": np.sin(time).repeat(2)[:101]})
-        >>> print(frame_warnings(trial)[0][:63])
+        >>> print(frame_warnings(trial)[0][:62])
         50 of 101 frames repeat the one before: rows written twice, or
     """
     tracks = [x for x in recording.markers.values()] or [x[:, None] for x in recording.angles.values()]
