@@ -6,6 +6,7 @@ import importlib.util
 import os
 import pathlib
 import pkgutil
+import sys
 
 import jax
 import matplotlib
@@ -58,6 +59,12 @@ def only_new_garbage():
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+@pytest.fixture
+def without_bytecode(monkeypatch):
+    """For modules that a test rewrites at once: bytecode stands for a source until this changes by a second."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
 
 @pytest.fixture

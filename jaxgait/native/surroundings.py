@@ -98,7 +98,12 @@ def _outside(event: str, what: Any) -> list[str]:
 
 def _counts(path: str) -> bool:
     """Whether an opened file may affect a program."""
-    if path.endswith((".py", ".pyc", ".so")) or path.startswith(str(_ROOT)) or libraries.is_installed(path):
+    if (
+        path.endswith((".py", ".pyc", ".so"))
+        or "__pycache__" in path
+        or path.startswith(str(_ROOT))
+        or libraries.is_installed(path)
+    ):
         return False
     caches = (disk.folder(), jax.config.jax_compilation_cache_dir)  # type: ignore[attr-defined]
     return not any(path.startswith(str(folder)) for folder in caches if folder)

@@ -29,12 +29,7 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.parts import with_parts
 from tests.unusual import UNUSUAL, unusual
 
-
-@pytest.fixture(autouse=True)
-def _sources_alone(monkeypatch):
-    """No bytecode, which stands for a source until this changes by a second: modules here are rewritten at once."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-
+pytestmark = pytest.mark.usefixtures("without_bytecode")
 
 MODULE = '''
 import functools

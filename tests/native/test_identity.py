@@ -193,6 +193,7 @@ def test_identities_depend_on_all_that_affects_the_program_and_nothing_else(old,
     assert {name for name in FUNCTIONS if old[name] != new[name]} == changed
 
 
+@pytest.mark.usefixtures("without_bytecode")
 def test_only_the_used_parts_of_a_module_matter(tmp_path):
     old = names(user(tmp_path))
     other, used = (
@@ -508,7 +509,8 @@ def test_files_that_are_read_meanwhile_are_listed(tmp_path):
 
 
 def test_files_that_an_import_reads_do_not_matter(tmp_path, monkeypatch):
-    """Python lists new folders of its path, and NumPy lists all of them to find its version."""
+    """Python lists new folders of its path and writes bytecode; NumPy lists all of them to find its version."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.syspath_prepend(tmp_path)
     library = tmp_path / "site-packages"
     library.mkdir()
