@@ -31,8 +31,11 @@ def test_a_scan_lies_behind_the_paths_in_their_colours():
     assert all(tick == int(tick) for tick in figure.axes[0].get_xticks()) and not figure.axes[0].texts
     assert re.match(r"the best of all, or within \S+ N of it", figure.legends[0].get_texts()[0].get_text())
     single = scan.isel(stiffness=[1]).peak_rope_force
-    corners = np.asarray(designs.paths(found, scan=single).axes[0].collections[0].get_coordinates())
-    assert np.ptp(corners.reshape(-1, 2), axis=0).min() > 0.0, "a single value has a cell with a width"
+    drawn = designs.paths(found, scan=single).axes[0].collections
+    (mesh,) = (one for one in drawn if isinstance(one, QuadMesh))
+    assert np.ptp(np.reshape(mesh.get_coordinates(), (-1, 2)), axis=0).min() > 0.0, (
+        "a single value has a cell with a width"
+    )
     with pytest.raises(ValueError, match="scan must be over two of stiffness, rope_length, got one over rope_length"):
         designs.paths(found, scan=scan.clearance.isel(stiffness=0))
     plt.close("all")
