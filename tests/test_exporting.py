@@ -116,9 +116,12 @@ def _saved(walk, path):
         lambda walk, path: named_stride(str(_saved(walk, path))),
         lambda walk, path: motion_strides(_saved(walk, path))[0],
         lambda walk, path: simulate(Prosthesis().driven(motion_drive(walk)), strides=4),
-        lambda walk, path: ensemble(*single_strides(Prosthesis(), _saved(walk, path)), strides=4, trajectories=True)[
-            {"stride": 0}
-        ],
+        pytest.param(
+            lambda walk, path: ensemble(
+                *single_strides(Prosthesis(), _saved(walk, path)), strides=4, trajectories=True
+            ).isel(stride=0),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["walk", "stride", "drive", "saved", "saved stride", "one of its strides", "run", "member"],
 )

@@ -104,6 +104,7 @@ def test_two_points_of_one_foot_stop_it():
     np.testing.assert_allclose(found.impulse.sum(axis=0), [-0.4, 0.0, 1.0], atol=1e-9)
 
 
+@pytest.mark.slow  # several programs of a tree are compiled
 def test_impacts_have_derivatives_and_batches():
     after = lambda angle, leg: jnp.stack(struck(compass(leg), angle, (1.1, 0.3)))
     for at, index in ((0.27, 0), (LEG, 1)):
