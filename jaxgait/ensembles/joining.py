@@ -25,7 +25,7 @@ JOINED = "joined"
 _VERSIONS = ("jaxgait", "commit", "versions")
 _OF_SOURCE = (*_VERSIONS, SAMPLED, "created", "device")
 """Attributes that are listed with each source."""
-_FREE = ("created", "device", "efficiency", COMPLETE, SESSION_CLASS)
+_FREE = ("batch", "created", "device", "efficiency", COMPLETE, SESSION_CLASS)
 """Attributes that may differ; those that do are left out of the whole."""
 _OF_MEMBERS = ("dimensions", "order of the members", SAMPLED, "values of ", "axis ", "blocks")
 """How names of a store's fingerprint begin that may differ between parts."""

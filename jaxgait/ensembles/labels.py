@@ -26,7 +26,7 @@ from jaxgait.units import ratio
 
 VALUES = "member_values"
 """Attribute of a scan: its coordinates without which no member is known, as JSON."""
-_OF_MEMBERS = (VALUES, "efficiency", COMPLETE, "status_legend", "retries_legend")
+_OF_MEMBERS = (VALUES, "batch", "efficiency", COMPLETE, "status_legend", "retries_legend")
 """Attributes that describe members, and how the work was done."""
 MASKED = int(np.iinfo(np.int32).min)
 """Instead of the code of a member that was masked, such as by `where`."""

@@ -56,7 +56,9 @@ def test_parts_on_disk_and_in_memory_make_the_whole(whole, odd, stores, tmp_path
 
 
 def test_a_joined_result_is_joined_again_with_all_its_sources(odd):
-    found = joined([odd, jumps({"mass": [90.0], "stiffness": [20.0, 30.0]})])
+    alone = jumps({"mass": [90.0], "stiffness": [20.0, 30.0]}).assign_attrs(batch=64)  # as of a larger part
+    found = joined([odd, alone])
+    assert odd.batch != 64 and "batch" not in found.attrs, "how many ran together decides nothing"
     more = joined([found, jumps({"mass": [100.0], "stiffness": [20.0, 30.0]})])
     assert [one["members"] for one in json.loads(more.attrs["joined"])] == [6, 2, 2]
     wider = joined([odd, jumps({"mass": MASSES[1::2], "stiffness": [40.0]})])

@@ -111,8 +111,26 @@ class Link(Immutable):
             warn_user(f"{what} {hint}", ImplausibleValue)
 
 
+@float64_default
+def numbers(value: Any, axes: int) -> np.ndarray:
+    """A vector or tensor of a link in its unit and precision, with batch axes first, also where elements have some.
+
+    Args:
+        value: an array, or nested tuples of numbers, of which each may have batch axes.
+        axes: 1 for a vector (..., 3), 2 for a tensor (..., 3, 3).
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.mechanics.spatial.links import numbers
+        >>> print(numbers((0.0, 0.0, np.array([-0.2, -0.3])), axes=1))  # m, of two members
+        [[ 0.   0.  -0.2]
+         [ 0.   0.  -0.3]]
+    """
+    if axes == 0 or not isinstance(value, tuple):
+        return np.asarray(value)
+    return np.stack(np.broadcast_arrays(*(numbers(one, axes - 1) for one in value)), axis=-axes)
+
+
 def _moment(inertia: Any) -> np.ndarray:
     """The moment in kg m^2 about the centre of mass, per member: the sum of mass times distance squared."""
-    nested = isinstance(inertia, tuple)
-    diagonal = [inertia[i][i] if nested else np.asarray(inertia, float)[..., i, i] for i in range(3)]
-    return np.asarray(0.5 * sum((np.asarray(one, float) for one in diagonal), np.zeros(())))
+    return np.asarray(0.5 * np.trace(numbers(inertia, axes=2), axis1=-2, axis2=-1))

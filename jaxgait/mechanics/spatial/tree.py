@@ -14,7 +14,7 @@ from jaxtyping import Array, ArrayLike, Float
 from jaxgait.checks import is_concrete
 from jaxgait.mechanics.spatial import plane, space
 from jaxgait.mechanics.spatial.joints import Joint
-from jaxgait.mechanics.spatial.links import Link
+from jaxgait.mechanics.spatial.links import Link, numbers
 from jaxgait.mechanics.spatial.vectors import Mat6, Placement, rigid_inertia
 from jaxgait.precision import float64_default
 
@@ -392,9 +392,9 @@ def check_link(link: Link) -> None:
         ValueError: body 'foot': its mass must be nonnegative, got -1 kg
     """
     if is_concrete((link.mass, link.inertia)):
-        check_inertia(link.name, np.asarray(link.mass), np.asarray(link.inertia))
+        check_inertia(link.name, np.asarray(link.mass), numbers(link.inertia, axes=2))
     if is_concrete(link.rotation):
-        check_rotation(link.name, np.asarray(link.rotation))
+        check_rotation(link.name, numbers(link.rotation, axes=2))
 
 
 @float64_default

@@ -12,6 +12,7 @@ from jaxtyping import Array
 
 from jaxgait.checks import is_concrete
 from jaxgait.mechanics.spatial import Link, Tree
+from jaxgait.mechanics.spatial.links import numbers
 from jaxgait.models.tree.motions import Jumps
 from jaxgait.models.tree.parts import Force, PrescribedJoint, Torque, takes
 from jaxgait.parameters import ParameterError
@@ -63,7 +64,7 @@ def _least(values: Any) -> float:
 
 def _about(link: Link, axis: np.ndarray) -> float:
     """The least moment of inertia in kg m^2 of a body about an axis through its joint."""
-    mass, com, inertia = (np.asarray(x, dtype=float) for x in (link.mass, link.com, link.inertia))
+    mass, com, inertia = (numbers(x, axes) for axes, x in enumerate((link.mass, link.com, link.inertia)))
     arm = np.cross(axis, com)
     return _least(mass * (arm * arm).sum(axis=-1) + np.einsum("i,...ij,j", axis, inertia, axis))
 
@@ -71,14 +72,14 @@ def _about(link: Link, axis: np.ndarray) -> float:
 def _off(links: Mapping[str, Link], name: str, ancestor: str) -> bool:
     """Whether a body is not a point at the joint of an ancestor, and has a mass or an inertia."""
     link = links[name]
-    if np.asarray(link.inertia, dtype=float).any():
+    if numbers(link.inertia, axes=2).any():
         return True
     if not np.asarray(link.mass, dtype=float).any():
         return False
-    apart, one = bool(np.asarray(link.com, dtype=float).any()), name
+    apart, one = bool(numbers(link.com, axes=1).any()), name
     while one != ancestor:
         slides = any(any(screw[3:]) for screw in _screws(links[one]))
-        apart, one = apart or slides or bool(np.asarray(links[one].offset, dtype=float).any()), str(links[one].parent)
+        apart, one = apart or slides or bool(numbers(links[one].offset, axes=1).any()), str(links[one].parent)
     return apart
 
 

@@ -13,6 +13,7 @@ from experiments.exoskeleton.lagrange import dynamics
 from jaxgait import ensemble, grid, simulate
 from jaxgait.cli.parsing import with_settings
 from jaxgait.ensembles.members import check_members
+from jaxgait.ensembles.validity import accepted
 from jaxgait.mechanics.contact import Hertz, ImpactHertz, LinearSpring, UnilateralSpring
 from jaxgait.mechanics.friction import Coulomb, Dahl, Incremental
 from jaxgait.mechanics.spatial import Link, ball, fixed, free, hinge, planar, prismatic, screws
@@ -637,3 +638,15 @@ def test_units_of_bodies_that_are_probably_others_are_noticed():
     heavy = np.array([2000.0, 3000.0])
     with pytest.warns(ImplausibleValue, match=r"links\.a\.mass .* is 2000 kg \(2 of 2 values\)"):
         check_members(bar(), grid({"links.a.mass": heavy}))
+
+
+@pytest.mark.parametrize("name", ["links.bob.com[2]", "links.bob.inertia[1,1]"])
+def test_single_elements_of_bodies_are_checked_for_each_member(name):
+    """Four members, whose batch axis is none of the three of a vector or tensor."""
+    tensor = ((0.1, 0.0, 0.0), (0.0, 0.1, 0.0), (0.0, 0.0, 0.01))
+    bob = Link("bob", None, hinge((0.0, 1.0, 0.0)), mass=1.0, com=(0.0, 0.0, -0.5), inertia=tensor)
+    values = {"links.bob.com[2]": [-0.5, -0.4, -0.3, -0.2], "links.bob.inertia[1,1]": [0.1, 0.095, 0.1, 0.105]}[name]
+    columns = {name: np.array(values)}
+    assert accepted(TreeModel([bob]), columns).all()
+    wrong = {"links.bob.com[2]": np.nan, "links.bob.inertia[1,1]": 0.2}[name]
+    assert accepted(TreeModel([bob]), {name: np.array([*values[:3], wrong])}).tolist() == [True] * 3 + [False]
