@@ -90,6 +90,7 @@ def test_a_changed_model_is_made_from_its_record(name):
     assert same(with_parameters(found, values), with_parameters(model, values)) and contents(model)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unaligned")
 def test_a_run_is_repeated_with_the_walk_that_drove_it(tmp_path):
     leg = walker()

@@ -99,6 +99,7 @@ class Dropped(Throw):
         return Throw.initial_state(self)._replace(q=jnp.array([0.0, -1.0]) * self.gravity)
 
 
+@pytest.mark.slow
 def test_derivatives_are_those_at_the_members():
     """By elements of arrays that vary, and by starts that depend on what varies."""
     push, v = np.array([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]]), np.array([[1.0, 2.0], [3.0, 4.0]])

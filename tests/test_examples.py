@@ -51,7 +51,8 @@ LONG |= {
 LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit", "sensitivities", "Trial", "FittedTrial"}
 LONG |= {"integrate", "hybrid", "march", "PoincareMap", "StroboscopicMap"}
 LONG |= {"locate", "period_doubled", "bifurcation_curve", "sobol_indices", "Program", "program_of"}
-LONG |= {"program_for_all_values", "compiled"}
+LONG |= {"program_for_all_values", "compiled", "warn_of_section", "PoincareMap.first_point", "PoincareMap.going_on"}
+LONG |= {"periods", "plastic_impact"}
 """Examples that compile for some seconds, by function, or by the file that contains many: slow tests."""
 
 

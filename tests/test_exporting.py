@@ -138,6 +138,7 @@ def test_a_left_leg_is_written_as_the_left_one(made, tmp_path):
             np.testing.assert_allclose(again.mean[name], walk.mean[name], atol=np.radians(1.0))
 
 
+@pytest.mark.slow
 def test_a_leg_that_is_not_known_to_be_left_or_right_is_written_as_the_right_one_and_the_file_says_so(tmp_path):
     stride = dataclasses.replace(embedded_stride("rajagopal_1.26ms"), side="")
     for of, said in ((stride, True), ("rajagopal_1.26ms", False)):

@@ -262,6 +262,7 @@ def test_the_density_of_samples_is_that_of_all_trials(swung, scale):
     np.testing.assert_allclose(slope, -here.values @ here.slopes * x * (1.0 - x) + 1.0 - 2.0 * x, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_models_of_trials_are_with_their_known_values(swung, monkeypatch):
     assert {type(one.model) for one in swung.trials.values()} == {Oscillator}
     light, heavy = (with_parameters(Oscillator(), {"mass": m}) for m in (1.5, 3.0))

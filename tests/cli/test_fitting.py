@@ -109,6 +109,7 @@ def jumps(tmp_path_factory):
     return files
 
 
+@pytest.mark.slow
 def test_several_curves_give_the_fit_of_their_trials(jumps, tmp_path, capsys):
     known = "--given mass=62000,84000g --noise 0.2 --starts 1 --loss huber --f-scale 2"
     files = f"--json {tmp_path}/f.json --out {tmp_path}/f.nc --report {tmp_path}/r"

@@ -128,6 +128,7 @@ def _recorded(tmp_path):
     return w
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unaligned")
 def test_both_legs_of_a_recording(tmp_path, capsys, monkeypatch):
     _recorded(tmp_path)

@@ -102,6 +102,7 @@ def test_a_scan_observes_the_measures_of_the_model_with_their_units(tmp_path, ca
     assert "4  completed" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_last_strides_of_a_run_are_written(tmp_path):
     whole, end, angles = tmp_path / "whole.nc", tmp_path / "end.nc", tmp_path / "end.mot"
     for out, last in ((whole, []), (end, ["--last", "1"]), (angles, ["--last", "1"])):

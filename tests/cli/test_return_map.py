@@ -34,6 +34,7 @@ V = 1.0 / (1.0 - 0.5)
 """Speed of the fastest gait, of the least kick and restitution: v = kick / (1 - e), in m/s."""
 
 
+@pytest.mark.slow
 def test_the_gait_is_searched_as_in_python(tmp_path, capsys):
     assert run_search(ball(), EFFORT, tmp_path / "b.json", FollowUpOptions()) == 0
     record, said = json.loads((tmp_path / "b.json").read_text()), capsys.readouterr().out

@@ -176,6 +176,7 @@ def end_and_drop(run):
     return {"end": jnp.stack([run["x"][-1], run["v"][-1]]), "drop": run["x"][-1] - run["x"][0]}
 
 
+@pytest.mark.slow
 def test_derivatives_by_many_parameters_are_those_by_few_of_them(monkeypatch):
     """They are computed in groups, each beside a run of its own."""
     run = {"duration": 1.5, "samples": 8, "observe": end_and_drop}

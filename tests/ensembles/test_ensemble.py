@@ -56,6 +56,7 @@ def test_agrees_with_one_run(scan):
     assert int(scan.steps[2, 3]) == one.attrs["steps"] and summary(one) == {"completed": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::jaxgait.outcome.IncompleteRun")
 def test_samples_of_members_know_their_phase():
     speeds = [0.0, 1.0, 4.0]  # the last one hits the ceiling

@@ -126,6 +126,7 @@ def test_other_versions_are_joined_if_told_to(odd):
     assert found.attrs["jaxgait"] == odd.attrs["jaxgait"]
 
 
+@pytest.mark.slow
 def test_stores_with_other_source_of_a_measure_are_told_apart(tmp_path):
     for i, factor in enumerate((2.0, 3.0)):
         own = Measure("reach", lambda run, factor=factor: factor * run["x"].max(), "m", "")

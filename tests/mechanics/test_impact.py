@@ -117,6 +117,7 @@ def test_impacts_have_derivatives_and_batches():
     np.testing.assert_allclose(many[1], after(0.27, LEG), atol=ROUND)
 
 
+@pytest.mark.slow
 def test_a_model_keeps_prescribed_motions_and_frees_the_other_foot():
     pins = {"x": LockedJoint("stance.x"), "z": LockedJoint("stance.z")}
     model = TreeModel(compass(), drives=pins, start={"stance.x": 0.5, "stance.turn_y": 0.27, "swing": -0.54})

@@ -76,6 +76,7 @@ def test_the_ground_reaction_of_a_jumper_acts_at_its_centre_of_pressure():
     assert np.isnan(changing(model, 0.25, crouch._replace(z=crouch.z + 0.5))[0]["cop_x"])
 
 
+@pytest.mark.slow
 def test_joints_of_a_prosthesis():
     """The knee turns about where its links meet; the ankle's power is that of its torque; the socket moves the hip."""
     model = precision.cast(with_parts(Prosthesis(), {"socket": Socket()}))

@@ -85,6 +85,7 @@ def test_there_are_no_false_alarms(name):
     assert not heard(HARMLESS[name])
 
 
+@pytest.mark.slow
 def test_a_measure_of_a_scan_is_told_with_its_line():
     own = Measure("own", lambda run: run["x"].max() * random.random(), "m", "own")
     line = sys._getframe().f_lineno - 1

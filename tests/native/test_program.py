@@ -226,6 +226,7 @@ def test_transformations_belong_inside():
         jax.jacfwd(native(tower))(X)
 
 
+@pytest.mark.slow
 def test_threads_may_compile_and_run_at_once():
     from concurrent.futures import ThreadPoolExecutor
 

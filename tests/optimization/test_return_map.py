@@ -30,6 +30,7 @@ def test_values_and_slopes_are_those_of_the_gait_without_the_transient():
     np.testing.assert_allclose(found.difference, found.change, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_best_gait_is_the_start_of_a_run():
     over = {"e": (0.5, 0.8), "kick": (1.0, 3.0)}
     found = optimize(Kicked(), **TASK, over=over, subject_to="highest >= 0.8", starts=2)
@@ -135,6 +136,7 @@ class Fragile(Kicked):
         return super().transitions() | {"broke": Transition(0, 0, guard=lambda t, y: speed + 1.0 + y.v, ends=True)}
 
 
+@pytest.mark.slow
 def test_a_start_whose_runs_find_no_gait_is_reached_from_the_gait_of_another():
     """The first fall, of 4.5 m/s, suits the gait of 5 m/s; that of 2 m/s must be followed from there."""
     task = TASK | {"minimize": "bounce_time", "over": {"kick": (0.7, 2.2)}, "progress": False, "iterations": 5}

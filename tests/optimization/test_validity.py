@@ -119,6 +119,7 @@ def test_the_front_is_within_the_rules():
     assert (found.c <= found.k).all() and (found["tried.status"] == INVALID).any()
 
 
+@pytest.mark.slow
 def test_starts_are_valid_and_objections_are_passed_on():
     task = {"maximize": EXCESS, "over": BOX, "iterations": 1, "progress": False}
     found = optimize(Ruled(), starts=8, **task)

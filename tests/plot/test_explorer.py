@@ -288,7 +288,7 @@ class Shown(Hopping):
     scene = lamp
 
 
-@pytest.mark.parametrize("kept", [False, True, ["h", "v"]])
+@pytest.mark.parametrize("kept", [True, *(pytest.param(x, marks=pytest.mark.slow) for x in (False, ["h", "v"]))])
 def test_scenes_of_members_may_read_the_phase(kept):
     members = ensemble(Shown(), {"speed": [0.5, 1.0]}, samples=40, trajectories=kept)
     messages = []
@@ -304,6 +304,7 @@ def test_scenes_of_members_may_read_the_phase(kept):
             scene(members.isel(speed=0))
 
 
+@pytest.mark.slow
 def test_members_of_a_scan_of_one_sample_are_played_densely():
     """The scan has only the start and the end of its members, between which a film would be a straight line."""
     scan = ensemble(Bungee(), {"mass": [60.0, 80.0]}, observe=["clearance"], duration=10.0, samples=1)

@@ -140,6 +140,7 @@ def test_the_drawn_cylinder_has_the_length_of_the_damper():
     np.testing.assert_allclose(np.linalg.norm(upper - lower, axis=-1), run.damper_length, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_foot_of_a_walker_that_falls_reaches_its_force_and_the_other_one_is_said_to_pass_through_the_ground():
     steep, gentle = (RollingWalker(slope=slope) for slope in (0.13, 0.01))
     with pytest.warns(jaxgait.outcome.IncompleteRun):

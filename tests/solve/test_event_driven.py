@@ -247,7 +247,7 @@ def test_samples_know_their_phase():
         simulate(Hopping(), initial_state=deep)
 
 
-@pytest.mark.parametrize("kind", [Bouncing, Hopping])
+@pytest.mark.parametrize("kind", [Hopping, pytest.param(Bouncing, marks=pytest.mark.slow)])
 def test_the_phase_of_each_sample_is_not_replaced(kind):
     named = {**Bouncing.variables, "phase": Variable("m", "height")}
     mine = {"outputs": lambda self, t, y: {"phase": 2.0 + y.h}, "variables": named}  # an output or a dimension

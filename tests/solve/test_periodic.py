@@ -303,6 +303,7 @@ class Landing(Table):
         return {"bounce": super().transitions()["bounce"]._replace(target=1)}
 
 
+@pytest.mark.slow
 def test_a_motion_in_another_phase_has_not_returned():
     with precision.use("float64"):
         with pytest.warns(NoOrbit):
@@ -431,6 +432,7 @@ def test_a_hopper_returns_to_the_section_that_is_named(section, coordinates, gue
     np.testing.assert_allclose(found.jacobian, [[0.8]], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_fixed_point_through_events_has_no_second_derivative():
     hop = PoincareMap(STEPS, section="touch-down", coordinates=AT_GROUND)
     speed = lambda keep: fixed_point(hop, Hopper(keep=keep), jnp.array([2.0])).z[0]

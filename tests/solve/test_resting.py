@@ -197,7 +197,7 @@ class RimlessWheel(eqx.Module):
         }
 
 
-@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("precision", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 def test_a_wheel_that_rocks_to_rest_never_falls_through_its_spokes(precision):
     """Rolling, it converges to the rate of McGeer's rimless wheel; rocking, two guards fire in turn without end."""
     slopes, rates = (x.ravel() for x in np.meshgrid(np.linspace(0.0, 0.2, 21), np.linspace(-1.0, 3.0, 21)))

@@ -22,6 +22,7 @@ def test_a_run_that_starts_in_a_gait_repeats_from_the_first_step():
         simulate(walker, duration=2.0, initial_state=gait.point.z)
 
 
+@pytest.mark.slow
 def test_a_driven_run_starts_in_its_gait_too():
     model, stride = Oscillator(), StroboscopicMap()
     found = fixed_point(stride, model, jnp.zeros(2))

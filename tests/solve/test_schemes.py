@@ -245,6 +245,7 @@ def _landed(mode):
     return lambda height: hybrid(Bouncing(), events=1, t_end=2.0, y0=Ball(height, 0.0 * height), scheme=scheme).ts[0]
 
 
+@pytest.mark.slow
 def test_event_driven_solves_have_first_derivatives_only():
     """Those of event times hold to first order: second ones were wrong."""
     landed = _landed("forward")

@@ -65,7 +65,7 @@ HELD, SHORT = PoincareMap(coordinates=coordinates("v", "spin")), PoincareMap(coo
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     ("model", "section"),
-    [(Driven(grip=0.3), HELD), pytest.param(Driven(), HELD, marks=pytest.mark.slow), (Driven(), SHORT)],
+    [(Driven(grip=0.3), HELD), *(pytest.param(Driven(), section, marks=pytest.mark.slow) for section in (HELD, SHORT))],
 )
 def test_what_only_shifts_may_be_left_out(model, section):
     """The distance; and the spin, where nothing depends on it."""

@@ -135,6 +135,7 @@ def test_a_sample_of_a_run_continues_it():
         simulate(Oscillator(), strides=1, initial_state=driven.isel(time=3))
 
 
+@pytest.mark.slow
 def test_a_run_with_equations_of_time_is_not_continued():
     class Pushed(Bungee):
         def vector_field(self, t, y):

@@ -123,6 +123,7 @@ def test_measures_of_events_that_do_not_exist_raise():
         ensemble(Harmonic(), {"rate": [3.0]}, samples=2, observe=[PASSES])
 
 
+@pytest.mark.slow
 def test_events_that_a_measure_reads_are_recorded_and_none_is_left_out():
     last = Measure("last", lambda run: run["x"][-1], "1", "position at the end")
     found = ensemble(Oscillator(), {"rate": [3.0, 6.0, 12.0]}, samples=2, observe=[PASSES, last])

@@ -71,7 +71,7 @@ def test_a_jumper_who_never_arrives_has_no_critical_value():
         critical_value(Bungee(stiffness=1e-9), "ground")
 
 
-@pytest.mark.parametrize("derivative", [jax.grad, jax.jacrev, jax.hessian])
+@pytest.mark.parametrize("derivative", [jax.grad, jax.jacrev, pytest.param(jax.hessian, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("measure", [clearance, lambda bungee: lowest_point(bungee).time])
 def test_a_derivative_in_reverse_mode_names_those_that_work(derivative, measure):
     with pytest.raises(

@@ -143,6 +143,7 @@ def test_no_grip_no_way_but_the_flow_carries(two_cycles):
     assert two_cycles["no grip, flow"].steps.sum() < -0.1
 
 
+@pytest.mark.slow
 def test_gradients_agree_with_differences():
     names, step = ("pads.friction_high", "gait.stroke"), 2e-3
     start = np.array([0.8, 6e-3])

@@ -144,6 +144,7 @@ def test_the_fewest_samples_of_a_step_suffice_for_its_figures():
         assert few.lift == pytest.approx(many.lift, abs=1e-3 * float(exo.chain.total_mass) * 9.81)
 
 
+@pytest.mark.slow
 def test_the_largest_tracking_error_is_that_of_all_steps():
     exo = five_links(dimension=2, gait=WalkingGait())
     start = exo.initial_state()
@@ -174,6 +175,7 @@ def test_step_figures_converge_and_have_gradients():
     np.testing.assert_allclose(slope, (cost(1.8 + step) - cost(1.8 - step)) / (2 * step), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_stance_ankle_bears_the_moment_of_the_ground_reaction():
     run = simulate(five_links(mode="gait"), samples=800, observe=["peak_ankle_moment"])
     moment = run.pressure_point.sel(ground_axis="x") * run.reaction.sel(axis="z")

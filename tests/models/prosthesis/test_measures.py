@@ -12,7 +12,7 @@ def mean(values):
     return np.trapezoid(values, axis=-1) / (values.shape[-1] - 1)
 
 
-@pytest.mark.parametrize(("strides", "first"), [(2, 1), (5, 2)])
+@pytest.mark.parametrize(("strides", "first"), [(2, 1), pytest.param(5, 2, marks=pytest.mark.slow)])
 def test_the_first_two_strides_count_only_without_others(strides, first):
     run = simulate(Prosthesis(), strides=strides, samples=50, observe=["knee_work", "peak_flexion_max"])
     power, stride = (run.damper_power + run.lock_power).values, float(Prosthesis().period)
@@ -20,6 +20,7 @@ def test_the_first_two_strides_count_only_without_others(strides, first):
     assert abs(mean(power[50 * first :]) - mean(power)) * stride > 0.1  # the first ones absorb more
 
 
+@pytest.mark.slow
 def test_loads_and_the_difference_from_the_measured_knee_are_those_of_the_histories():
     """Of a gait of order 3, four strides of which do not close."""
     names = ["peak_ground_force", "ground_share", "knee_rms_difference", "mean_ground_force", "smallest_flexion"]

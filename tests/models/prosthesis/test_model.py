@@ -446,6 +446,7 @@ def test_a_fitted_leg_is_aligned():
     assert float(aligned(moved).height_offset) == pytest.approx(float(leg.height_offset), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_leg_that_walks_at_no_height_is_left_as_it_is():
     leg = with_drive(Prosthesis(), reference_gait("hbm07_0.98ms"))
     limp = with_parameters(leg, {"damper.k": 0.0, "damper.c": 0.0, "cadence": 3.0})

@@ -74,6 +74,7 @@ def test_a_law_that_is_traced_is_not_probed():
     assert float(jax.grad(angle)(0.2)) == pytest.approx(np.sin(1.0))
 
 
+@pytest.mark.slow
 def test_samples_are_followed():
     """In the run, its results and its film, as the function that was sampled."""
     model = leg(Sampled(TIME, ANGLE, periodic=True))

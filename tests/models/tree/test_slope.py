@@ -59,6 +59,7 @@ def test_a_walker_on_a_slope_obeys_the_equations_in_level_axes():
     np.testing.assert_allclose([-(found[0] + found[1]), -found[0]], acc, atol=ROUND)
 
 
+@pytest.mark.slow
 def test_energy_is_conserved_on_a_slope():
     run = simulate(compass(start={"stance": 0.1, "swing": -0.5}), duration=1.0, samples=50)
     assert np.ptp(run.energy.values) < 1e-6 * float(run.kinetic_energy.max())
@@ -66,6 +67,7 @@ def test_energy_is_conserved_on_a_slope():
     np.testing.assert_allclose(run.energy - run.kinetic_energy, (2 * LEG + HIP) * G * height, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_block_slides_down_with_the_force_of_its_friction():
     box = Link("box", None, planar(), mass=2.0, inertia=np.eye(3))
     sole = ContactPoint("box", UnilateralSpring(1e5), Coulomb(0.1))
@@ -94,6 +96,7 @@ def test_gravity_may_be_a_vector_in_space_and_in_the_plane():
     np.testing.assert_allclose(level, forward_dynamics(tree, moving, jnp.zeros(4), gravity=G), atol=ROUND)
 
 
+@pytest.mark.slow
 def test_films_show_the_slope():
     model = compass(start={"stance": 0.1, "swing": -0.5})
     shown = scene(simulate(model, duration=0.01, samples=2), model)

@@ -145,6 +145,7 @@ def test_soft_ground_and_a_foot_that_swings_through_may_start_deeper():
     with_parameters(RigidWalker(), {"start.theta_2": -0.1, "start.omega_2": 1.0}).validate()
 
 
+@pytest.mark.slow
 def test_long_legs_start_on_the_ground():
     tall = with_parts(Walker(), {"start.on_ground": True})
     gaps = [
@@ -164,6 +165,7 @@ def test_a_rolling_walk_ends_where_its_ground_would_pull():
         with_parameters(RollingWalker(), {"start.omega_1": np.array([-1.5, -8.0])}).validate()
 
 
+@pytest.mark.slow
 def test_a_walk_ends_where_the_old_stance_foot_would_sink_into_the_ground():
     """The swing leg comes down so fast that the hip pivots about it into the old foot."""
     start = WalkerStart(theta_1=-0.28, theta_2=0.34, omega_1=-0.107, omega_2=-3.6)
