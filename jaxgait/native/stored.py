@@ -33,7 +33,7 @@ from jaxgait.native.identity import identity, made_of
 from jaxgait.native.program import native
 from jaxgait.native.recent import Recent
 from jaxgait.native.refilling import TOGETHER, Lanes, lanes_of
-from jaxgait.native.surroundings import opened
+from jaxgait.native.surroundings import foreign, opened, settings
 from jaxgait.notes import note, warn_user
 
 HARMLESS = (calls.PREFIX, "lapack_", "mhlo.", "Sharding", "TopK")
@@ -166,7 +166,9 @@ def _is_of_another_script(error: Exception) -> bool:
 def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], name: str | None) -> Program:
     """The program of a function, traced, and stored under a name for the next process."""
     args, options = given
-    begun = time.perf_counter()
+    # What a function may change while it is traced; the rest of its identity is this package's, and does not change.
+    changeable = lambda: name and (identity(function, own=True), settings(), list(foreign()))
+    begun, before = time.perf_counter(), changeable()
     note(f"compiling a new program, usually 2 to 20 s; {_later()}")
     with watched(function) as warnings, opened() as files, afresh(), _frozen_objects(), jax.disable_jit(False):
         # All arguments are in the text: programs that differ only in which of them they use must differ.
@@ -177,7 +179,7 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
     others = [target for target in re.findall(r"custom_call @([\w.]+)", text) if not target.startswith(HARMLESS)]
     if others or not _storable(given):
         return Program(lowered.out_info, lowered.compile, bool(others), lanes_of(text))
-    reliable = not files and name is not None and name == _name(function, given, assured)
+    reliable = not files and changeable() == before
     spent = time.perf_counter() - begun
     make = functools.partial(_made, lowered, text, name if reliable else None, spent)
     return Program(lowered.out_info, make, lanes=lanes_of(text))
