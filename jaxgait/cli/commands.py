@@ -77,6 +77,8 @@ class Scan(JsonOutput, Steps, Span, DrivenMechanism):
     """Number of points of a Latin hypercube over all ranges and distributions."""
     seed: int | None = None
     """Seed of the random numbers for --sobol and --latin-hypercube; 0 by default."""
+    skip: int | None = None
+    """With --sobol: how many points come before, those of an earlier scan, to which `jaxgait join` adds these."""
     store: pathlib.Path | None = None
     """Zarr store, written block by block; run the same command again to resume."""
     out: pathlib.Path | None = None
@@ -122,6 +124,33 @@ class Scan(JsonOutput, Steps, Span, DrivenMechanism):
         return running.scan(
             chosen, members, self.sampling, kept, self.options | where, self.out, self.json, self.dry_run
         )
+
+
+@shown_plainly
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Join(JsonOutput):
+    """Join results of scans of one model: the parts of a batch job, or a scan and its extension.
+
+    They must agree in everything but their members: model, fixed parameters, sampling, tolerances, results.
+
+    Example: `jaxgait join part0.zarr part1.zarr --out scan.nc`
+    """
+
+    results: Positional[tuple[str, ...]] = ()
+    """NetCDF files and stores; no member may be in two of them."""
+    out: pathlib.Path
+    """File to write: .nc, or .csv (a row for each member, with units in its header)."""
+    dim: str | None = None
+    """Dimension along which they are joined; by default the one along which their labels differ."""
+    any_version: bool = False
+    """Also join results of several versions of jaxgait and JAX; the whole then lacks the attributes that differ."""
+
+    def __call__(self) -> int:
+        """Runs it."""
+        from jaxgait.cli import parsing, running
+
+        parsing.check_output(self.out, kinds=("nc", "csv"))
+        return running.join(self.results, self.out, self.dim, self.any_version, self.json)
 
 
 @shown_plainly

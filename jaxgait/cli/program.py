@@ -36,7 +36,7 @@ import tyro
 
 from jaxgait import __version__, registry
 from jaxgait.cli import console, interruptions
-from jaxgait.cli.commands import Bench, Fit, Motion, Optimize, Reproduce, Run, Scan, View
+from jaxgait.cli.commands import Bench, Fit, Join, Motion, Optimize, Reproduce, Run, Scan, View
 from jaxgait.cli.completion import Shell, with_names
 from jaxgait.cli.options import Positional
 
@@ -67,6 +67,7 @@ class Completion:
 Command = (
     Annotated[Run, tyro.conf.subcommand("run")]
     | Annotated[Scan, tyro.conf.subcommand("scan")]
+    | Annotated[Join, tyro.conf.subcommand("join")]
     | Annotated[Optimize, tyro.conf.subcommand("optimize")]
     | Annotated[Fit, tyro.conf.subcommand("fit")]
     | Annotated[Motion, tyro.conf.subcommand("motion")]

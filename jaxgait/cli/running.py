@@ -1,4 +1,4 @@
-"""`jaxgait run` and `jaxgait scan`, and the model that a command requests."""
+"""`jaxgait run`, `jaxgait scan` and `jaxgait join`, and the model that a command requests."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from jaxgait import files, registry
-from jaxgait.checks import count
+from jaxgait import checks, files, registry
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note, print_outcomes, say, write_json
 from jaxgait.cli.listing import needs, run_lines, scan_lines
@@ -23,6 +22,7 @@ from jaxgait.ensembles import (
     ensemble,
     estimate,
     grid,
+    joined,
     latin_hypercube,
     people,
     product,
@@ -178,7 +178,7 @@ def _check_last(last: int, model: Model, sampling: Sampling, out: pathlib.Path |
     if sampling.strides is None:
         advice = "give --strides" if model.period is not None else f"{type(model).__name__} has none"
         raise ValueError(f"--last counts strides, and the run is not counted in them: {advice}")
-    if count("--last", last) > sampling.strides:
+    if checks.count("--last", last) > sampling.strides:
         raise ValueError(f"--last must be at most {sampling.strides}, the number of strides of the run, got {last}")
 
 
@@ -203,12 +203,17 @@ def sampled(model: Model, request: Any) -> tuple[Members | None, list[str]]:
     if not chosen:
         if request.seed is not None:
             raise ValueError(f"--seed is that of a sample: give {' or '.join(kinds)}, or leave --seed out")
+        if request.skip is not None:
+            raise ValueError("--skip is that of a Sobol sample: give --sobol, or leave --skip out")
         return None, [*request.over]
     ranges = [text for text in request.over if parsing.is_sampled(text)]
     if not ranges:
         raise ValueError(f"{chosen[0]} samples ranges: give at least one as --over NAME=low:high")
     sample, samples = kinds[chosen[0]]
-    found = sample(parsing.sampled(model, ranges), samples, seed=request.seed or 0)
+    more = {} if request.skip is None else {"skip": request.skip}
+    if more and sample is not sobol:
+        raise ValueError("--skip is that of a Sobol sample: points of a Latin hypercube do not continue others")
+    found = sample(parsing.sampled(model, ranges), samples, seed=request.seed or 0, **more)
     return found, [text for text in request.over if text not in ranges]
 
 
@@ -277,15 +282,42 @@ def scan(
         return DONE
     note(f"running {chosen.size} trajectories of {type(model).__name__}")
     data = ensemble(model, chosen, **request)
-    ended = summary(data)
-    print_outcomes(ended, data.attrs["precision"])
-    for line in scan_lines(data):
-        print(line)
+    ended = _print_members(data)
     for text in unrealistic(model, data):
         say(text)
     _save(data, out)
     write_json(json, scan_record(data) | {"store": request.get("store"), "file": out} if json else None)
     return DONE if COMPLETED_TEXT in ended else NOT_ALL
+
+
+def _print_members(data: xr.Dataset) -> dict[str, int]:
+    """Prints how the members of a scan ended, and their results; returns the former."""
+    ended = summary(data)
+    print_outcomes(ended, data.attrs["precision"])
+    for line in scan_lines(data):
+        print(line)
+    return ended
+
+
+def join(
+    results: Sequence[str], out: pathlib.Path, dim: str | None, any_version: bool, json: pathlib.Path | None = None
+) -> int:
+    """Joins results of scans, prints how their members ended and writes the files.
+
+    Raises:
+        ValueError: for what cannot be joined.
+    """
+    if not results:
+        raise ValueError("nothing to join: give results, as in `jaxgait join part0.zarr part1.zarr --out scan.nc`")
+    try:
+        data = joined(results, dim, any_version=any_version)
+    except TypeError as error:  # for a file that is not a scan's: a user's, not a programmer's mistake here
+        raise ValueError(error) from error
+    print(f"{checks.count_of(data['status'].size, 'member', 'members')} of {len(results)} results")
+    _print_members(data)
+    _save(data, out)
+    write_json(json, scan_record(data) | {"file": out} if json else None)
+    return DONE
 
 
 def possible_measures(

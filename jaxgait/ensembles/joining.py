@@ -16,6 +16,7 @@ from jaxgait.checks import by_name, shown
 from jaxgait.ensembles.checksums import COMPLETE, PLAN
 from jaxgait.ensembles.labels import VALUES, status_codes, with_promotions
 from jaxgait.ensembles.members import MOTIONS, SAMPLED
+from jaxgait.ensembles.results import open_result
 from jaxgait.ensembles.source import ARRANGEMENT
 from jaxgait.ensembles.store import StoreError, read_store
 from jaxgait.solve.dataset import SESSION_CLASS
@@ -62,7 +63,7 @@ def joined(results: Sequence[Any], dim: str | None = None, *, any_version: bool 
 
     Raises:
         ValueError: for parts that differ, naming the first difference, for members that two parts have or that have not
-            run, and if it is not clear along which dimension to join.
+            run, if it is not clear along which dimension to join, and for a file that cannot be read.
         TypeError: for anything but results of scans.
         FileNotFoundError: for a missing file or store.
         jaxgait.ensembles.store.StoreError: for a damaged store.
@@ -115,7 +116,7 @@ def _part(result: Any, number: int) -> _Part:
     elif isinstance(result, str | os.PathLike):
         name, path = os.fspath(result), pathlib.Path(result)
         if path.is_file():
-            data = xr.open_dataset(path, engine="h5netcdf")
+            data = open_result(path)
         else:
             data = read_store(path)
             try:

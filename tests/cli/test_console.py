@@ -52,7 +52,7 @@ def test_python_calls_have_the_same_notes_unless_a_log_is_kept(capsys, monkeypat
 
 def test_help_shows_what_is_typed(capsys):
     """Not the parser's types and empty defaults."""
-    for command in ("run", "scan", "optimize", "fit", "motion", "view", "reproduce", "bench"):
+    for command in ("run", "scan", "join", "optimize", "fit", "motion", "view", "reproduce", "bench"):
         with pytest.raises(SystemExit) as stop:
             cli.main([command, "--help"])
         shown = capsys.readouterr().out
@@ -82,7 +82,7 @@ def test_text_for_people_leaves_the_standard_output_to_json(capsys):
         ("run bungee --dt fast", "--dt: 'fast' is not a number"),
         ("run bungee --mass 70", "unknown option --mass 70: a parameter is given as --set mass=70"),
         ("optimize --maximise rho", "unknown option --maximise rho: did you mean --maximize?"),
-        ("fly", "no command 'fly': there are run, scan, optimize, fit, motion"),
+        ("fly", "no command 'fly': there are run, scan, join, optimize, fit, motion"),
         ("run bungee --precision half", "invalid choice 'half' for argument '--precision'"),
         ("run bungee --mass=70", "unknown option --mass=70: a parameter is given as --set mass=70"),
         ("optimize knee --stride 3", "unknown option --stride 3: did you mean --strides?"),

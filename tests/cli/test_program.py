@@ -149,7 +149,7 @@ def test_motion_lists_sources(capsys):
         (["run", "unicycle"], "unicycle"),
         (
             [],
-            "give a command: run, scan, optimize, fit, motion, reproduce, bench, view, completion; see jaxgait --help",
+            "give a command: run, scan, join, optimize, fit, motion, reproduce, bench, view, completion; see jaxgait ",
         ),
         (["run", "bungee", "--strides", "2.7"], "2.7"),
     ],
@@ -311,7 +311,7 @@ def test_options_are_described_in_one_line_each():
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "scan", "optimize", "fit", "motion", "reproduce", "bench", "view", "completion"]
+    "command", ["run", "scan", "join", "optimize", "fit", "motion", "reproduce", "bench", "view", "completion"]
 )
 def test_each_paragraph_of_a_commands_help_is_one_line(command, capsys):
     """The parser keeps the line breaks of the source before a backtick, for example."""

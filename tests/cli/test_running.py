@@ -123,7 +123,9 @@ def test_a_time_history_named_as_a_measure_is_kept_from_a_shell_and_measured_in_
 
 
 def ranges(*over, **given):
-    return request("bungee", **{"over": over, "sobol": None, "latin_hypercube": None, "seed": None} | given)
+    return request(
+        "bungee", **{"over": over, "sobol": None, "latin_hypercube": None, "seed": None, "skip": None} | given
+    )
 
 
 def test_ranges_of_a_scan_are_sampled_and_other_axes_stay():

@@ -120,3 +120,21 @@ def test_precision_and_damage_are_said(tmp_path, capsys):
         main(["view", str(place), "--out", str(tmp_path / "scan.png")])
     shown = capsys.readouterr()
     assert "precision: float32" in shown.out and "damaged: do not trust block 0" in shown.err and stop.value.code == 1
+
+
+def test_a_sample_is_extended_and_its_parts_are_joined(tmp_path, capsys):
+    sample = ["scan", "bungee", "--over", "mass=60:80", "--duration", "2", "--observe", "peak_rope_force", "--sobol"]
+    first, more, both, whole = (str(tmp_path / f"{name}.nc") for name in ("first", "more", "both", "whole"))
+    main([*sample, "4", "--out", first])
+    main([*sample, "4", "--skip", "4", "--out", more])
+    main([*sample, "8", "--out", both])
+    capsys.readouterr()
+    main(["join", first, more, "--out", whole])
+    assert "8 members of 2 results" in capsys.readouterr().out
+    joined, expected = (xr.load_dataset(path, engine="h5netcdf") for path in (whole, both))
+    np.testing.assert_array_equal(joined.mass, expected.mass)
+    np.testing.assert_array_equal(joined.peak_rope_force, expected.peak_rope_force)
+    assert "have the same members" in stopped(["join", first, first, "--out", whole], 2, capsys)
+    assert "--skip is that of a Sobol sample: give --sobol" in stopped([*GRID, "--skip", "4"], 2, capsys)
+    hypercube = [*sample[:-1], "--latin-hypercube", "4", "--skip", "4"]
+    assert "points of a Latin hypercube do not continue others" in stopped(hypercube, 2, capsys)
