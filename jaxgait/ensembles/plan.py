@@ -362,8 +362,6 @@ def largest_batch(members: Members, job: Job, workers: int, *, stored: bool = Fa
 def stored_shape(shape: tuple[int, ...], batch: int, member_bytes: int, workers: int) -> tuple[int, ...]:
     """The shape of the blocks of a box of members in a store: of several batches, if there were too many blocks.
 
-    Larger batches run more slowly: 640 jumpers take 2.5 times as long as in batches of 256.
-
     Args:
         shape: members along each dimension.
         batch: members that run together.
