@@ -306,13 +306,11 @@ class Exoskeleton(Model):
         """
         step, local = self._step(t, step)
         q, rate, acceleration = self.motion(local)
-        moment = dynamics.joint_moments(
-            self.chain, dynamics.inverse_dynamics(self.chain, q, rate, acceleration, self.gravity)
-        )
-        power = jax.tree.map(jnp.multiply, moment, dynamics.relative_rates(self.chain, rate))
         x, v, a = vectors.motion(q, rate, acceleration)
-        seen = self._observed(x, v, vectors.forces(self.chain, a, self.gravity), a)
-        seen = self._in_the_world(seen, step)
+        force = vectors.forces(self.chain, a, self.gravity)
+        moment = dynamics.joint_moments(self.chain, vectors.generalised(q, force))
+        power = jax.tree.map(jnp.multiply, moment, dynamics.relative_rates(self.chain, rate))
+        seen = self._in_the_world(self._observed(x, v, force, a), step)
         names = ("phi", "l") if self.dimension == 2 else ("phi", "psi", "l")
         forces = {"phi": "M_phi", "psi": "M_psi", "l": "F"}
         return {

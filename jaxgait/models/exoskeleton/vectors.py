@@ -120,6 +120,21 @@ def link_vectors(q: Coordinates) -> Float[Array, "n d"]:
 
 
 @float64_default
+def generalised(q: Q, force: Vectors) -> Q:
+    """The forces on angles and lengths, N m and N, of forces f (n, d) in N on the link vectors: `(dx/dq)^T f`.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.models.exoskeleton.elements import Planar
+        >>> from jaxgait.models.exoskeleton.vectors import generalised
+        >>> level = Planar(jnp.array([0.0]), jnp.array([0.5]))
+        >>> print(*generalised(level, jnp.array([[3.0, 20.0]])))  # N m and N, of 20 N across a link of 0.5 m
+        [10.] [3.]
+    """
+    return jax.vjp(link_vectors, q)[1](force)[0]
+
+
+@float64_default
 def motion(q: Q, rate: Q, acceleration: Q) -> tuple[Array, Array, Array]:
     """Link vectors, their rates and accelerations (m, m/s, m/s^2) from those of angles and lengths.
 
