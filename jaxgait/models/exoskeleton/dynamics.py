@@ -1,7 +1,7 @@
 """Inverse dynamics of a chain in angles and lengths, and the moments and forces of its actuators.
 
-It is the paper's, by its matrices, and regular everywhere: its formulas have no division. The model computes the same in
-the link vectors of `vectors`, as it does its forward dynamics; forward dynamics in angles is in `formulations`.
+It is the paper's, by its matrices, and regular everywhere: its formulas have no division. The model computes the same
+in the link vectors of `vectors`, as it does its forward dynamics; forward dynamics in angles is in `formulations`.
 """
 
 from __future__ import annotations
