@@ -25,6 +25,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
@@ -36,6 +37,12 @@ from jaxgait.precision import float64_default
 MAX_ENUMERATED = 3
 """Largest number of contacts for which the 4^n combinations are enumerated."""
 _SEPARATE, _STICK, _FORWARD, _BACKWARD = range(4)
+
+
+_SWEEPS = (
+    "jax.grad, jax.vjp and jax.jacrev do not go through the sweeps of complementarity.projected: use jax.jacfwd or "
+    "jax.jvp, or complementarity.enumerated (exact; for few contacts)"
+)
 
 
 class ContactSolution(NamedTuple):
@@ -162,6 +169,9 @@ def projected(
     It ends when a sweep changes the velocities by at most `tolerance` in m/s or by rounding, or after `max_sweeps`. It
     has forward derivatives only.
 
+    Raises:
+        RuntimeError: for derivatives in reverse mode; it names those that work.
+
     Examples:
         >>> from jaxgait.mechanics.complementarity import projected
         >>> G, b = [[1.0, 0.0], [0.0, 1.0]], [-2.0, 5.0]  # 1 kg falls at 2 m/s and slides at 5 m/s
@@ -202,4 +212,5 @@ def projected(
 
     start = (jnp.asarray(0), jnp.zeros_like(offset), jnp.asarray(jnp.inf, offset.dtype))
     P = jax.lax.while_loop(unfinished, sweep, start)[1]
-    return ContactSolution(tuple(P), violation(P), jnp.asarray(-1))
+    # JAX's own message is about while loops.
+    return eqxi.nondifferentiable_backward(ContactSolution(tuple(P), violation(P), jnp.asarray(-1)), msg=_SWEEPS)

@@ -73,3 +73,12 @@ def test_many_contacts_go_to_projection():
     G, b, mu = problems(4, 3)
     solution = solve(contact_impulses, G, b, mu, jnp.ones(mu.shape, dtype=bool))
     assert (solution.mode == -1).all() and float(solution.violation.max()) < 1e-11
+
+
+def test_reverse_mode_through_sweeps_names_what_works():
+    def impulse(speed):
+        return projected([[1.0, 0.0], [0.0, 1.0]], [-speed, 5.0], [0.6], [True]).impulses[0]
+
+    np.testing.assert_allclose(jax.jacfwd(impulse)(2.0), 1.0)
+    with pytest.raises(RuntimeError, match="projected: use"):
+        jax.grad(impulse)(2.0)
