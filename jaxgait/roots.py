@@ -281,7 +281,7 @@ def _implicit(x: Points, jacobian: Matrices, args: Any, *, function: Function) -
 def _(primals: Any, tangents: Any, *, function: Function) -> tuple[Points, Points]:
     x, matrix, args = primals
     x = _implicit(x, matrix, args, function=function)
-    _, value = eqx.filter_jvp(lambda args: function(x, args), (args,), (tangents[2],))
+    value = _slope(lambda args: function(x, args), (args,), (tangents[2],))
     return x, -jnp.linalg.solve(_jacobian(matrix, x, args, function=function), value)
 
 
@@ -295,8 +295,13 @@ def _jacobian(matrix: Matrices, x: Points, args: Any, *, function: Function) -> 
 @_jacobian.def_jvp
 def _(primals: Any, tangents: Any, *, function: Function) -> tuple[Matrices, Matrices]:
     matrix, x, args = primals
-    _, slope = eqx.filter_jvp(jax.jacfwd(function), (x, args), tangents[1:])
-    return _jacobian(matrix, x, args, function=function), slope
+    return _jacobian(matrix, x, args, function=function), _slope(jax.jacfwd(function), (x, args), tangents[1:])
+
+
+def _slope(function: Callable[..., Array], primals: Any, tangents: Any) -> Array:
+    """The derivative of a function along tangents, which may be of what it does not depend on."""
+    value, slope = eqx.filter_jvp(function, primals, tangents)
+    return jnp.zeros_like(value) if slope is None else slope
 
 
 @float64_default

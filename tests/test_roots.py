@@ -92,6 +92,18 @@ def test_a_jacobian_that_is_passed_on_but_not_used_spoils_no_derivative(through)
     assert np.isfinite(expected[0])
 
 
+@pytest.mark.parametrize("derivative", [jax.jacfwd, jax.jacrev, jax.hessian])
+def test_what_a_root_is_given_but_does_not_depend_on_has_a_derivative_of_zero(derivative):
+    """Such as the timing of a jump, of which its crouch is independent."""
+
+    def found(p):
+        x = root(circle, jnp.array([1.0, 1.0]), {"r": 2.0, "s": 0.5, "unused": p}, tolerance=1e-10).x
+        return p**2 * x[1]
+
+    wanted = {jax.hessian: 2.0}.get(derivative, 6.0) * crossing(2.0, 0.5) * 0.5
+    np.testing.assert_allclose(derivative(found)(3.0), wanted, rtol=1e-12)
+
+
 def test_a_failing_member_changes_no_other():
     """Circles and the line y = 1: the second is too small to meet it, the third starts where nothing is defined."""
 

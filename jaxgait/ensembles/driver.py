@@ -169,9 +169,9 @@ def ensemble(
         >>> print(scan.clearance.dims, scan.clearance.values.round(2))
         ('mass',) [ -2.13 -10.46 -18.73]
     """
-    plan = plan_of(locals())
     if checks.flag("repair", repair) and store is None:
         raise ValueError("repair needs store: it reruns damaged blocks of a store")
+    plan = plan_of(locals())
     if store is None:
         data = with_promotions(_in_memory(plan, workers, cluster, progress))
     else:
@@ -298,7 +298,7 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
     valid, rejection = _validity(model, members, planned, request["invalid"])
     among = members.values if valid is None else {name: x[valid] for name, x in members.values.items()}
     observe, variables = _observed(model, request)
-    gradient = _gradient(request["gradient"])
+    gradient = _gradient(model, request["gradient"])
     chosen, retries = _schemes(model, request, gradient, bool(getattr(observe, "watch", ())))
     for name in sorted({*members.values, *gradient} - {*declared(parameters(model), [*members.values, *gradient])}):
         if not name.startswith(DRIVE):
@@ -311,7 +311,7 @@ def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None
     observe = observe.checked(sampling) if hasattr(observe, "checked") else observe
     retry, trajectories = checks.flag("retry", request["retry"]), _kept(request["trajectories"])
     job = Job(chosen, sampling, observe, trajectories, gradient, request["devices"])
-    _check_job(model, job)
+    _check_job(job)
     batch, results = _batch(model, members, job, request, variables)
     plan = Plan(
         model,
@@ -458,8 +458,8 @@ def _check_gradients(plan: Plan) -> None:
     checks.warn_user(message)
 
 
-def _gradient(gradient: Any) -> tuple[str, ...]:
-    """The names by which observables are differentiated; a single one makes a tuple of one."""
+def _gradient(model: Model, gradient: Any) -> tuple[str, ...]:
+    """The names of numbers by which observables are differentiated; a single one makes a tuple of one."""
     gradient = [gradient] if isinstance(gradient, str) else gradient
     names = tuple(gradient) if isinstance(gradient, Iterable) else ()
     if not (isinstance(gradient, Iterable) and all(isinstance(name, str) for name in names)):
@@ -469,6 +469,9 @@ def _gradient(gradient: Any) -> tuple[str, ...]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"gradient names {', '.join(twice)} twice")
+    for name in names:
+        if (shape := shape_of(model, name)) != ():
+            raise ParameterError(f"gradient takes single numbers only: {name!r} has the shape {shape}")
     return names
 
 
@@ -483,7 +486,7 @@ def _kept(trajectories: Any) -> bool | tuple[str, ...]:
     return tuple(sorted({*names})) or False
 
 
-def _check_job(model: Model, job: Job) -> None:
+def _check_job(job: Job) -> None:
     if job.gradient and job.observe is None:
         raise ValueError("gradient needs observe: name the measures to differentiate")
     if checks.count("devices", job.devices) > jax.local_device_count():
@@ -492,6 +495,3 @@ def _check_job(model: Model, job: Job) -> None:
             f"devices must be between 1 and {jax.local_device_count()}, the number that JAX finds here, "
             f"got {job.devices}{more if jax.default_backend() == 'cpu' else ''}"
         )
-    for name in job.gradient:
-        if shape_of(model, name) != ():
-            raise ParameterError(f"gradient takes single numbers only: {name!r} has the shape {shape_of(model, name)}")
