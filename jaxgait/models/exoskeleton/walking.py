@@ -75,7 +75,7 @@ def step_numbers(time: Float[np.ndarray, " samples"], stride_time: float) -> Int
 
 
 @float64_default
-def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = _TORSO) -> Float[Array, " n"]:
+def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"]) -> Float[Array, " n"]:
     """Amplitudes j in rad with which consecutive steps of the five-link gait join without a jump.
 
     At the exchange of roles each leg is the mirror image of the other:
@@ -89,13 +89,13 @@ def joined_amplitudes(swing: Scalar, phase: Float[Real, " n"], torso: Scalar = _
         >>> print(joined_amplitudes(0.2, phase).round(6))  # rad
         [0.2 0.4 0.4 0.4 0.1]
     """
-    return _joined(jnp, swing, phase, torso)
+    return _joined(jnp, swing, phase)
 
 
-def _joined(xp: Any, swing: Scalar, phase: Float[Real, " n"], torso: Scalar) -> Any:
+def _joined(xp: Any, swing: Scalar, phase: Float[Real, " n"]) -> Any:
     """`joined_amplitudes` by NumPy or `jax.numpy`."""
     at_exchange = xp.stack([xp.sin(phase[0]), xp.cos(phase[1]), xp.cos(phase[2]), xp.sin(phase[3])])
-    return xp.concatenate([swing / at_exchange, xp.asarray(torso, dtype=at_exchange.dtype)[None]])
+    return xp.concatenate([swing / at_exchange, xp.asarray(_TORSO, dtype=at_exchange.dtype)[None]])
 
 
 @float64_default
@@ -112,7 +112,7 @@ class WalkingGait(Immutable):
     """
 
     amplitude: Float[Real, "*batch n"] = parameter(
-        _joined(np, _SWING, _PHASE, _TORSO),
+        _joined(np, _SWING, _PHASE),
         unit="rad",
         doc="angular amplitudes of the links",
         source=_OURS,
