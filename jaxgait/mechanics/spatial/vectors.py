@@ -155,6 +155,9 @@ def rotation_of_quaternion(quaternion: Quaternion) -> Mat3:
 
 @float64_default
 def quaternion_rate(quaternion: Quaternion, w_body: Vec3) -> Quaternion:
-    """Time derivative of a unit quaternion of a frame that turns with `w_body` in rad/s, in its own axes."""
+    """Time derivative of the quaternion of a frame that turns with `w_body` in rad/s, in its own axes.
+
+    The quaternion may have any length, which does not change.
+    """
     w, u = quaternion[0], quaternion[1:]
     return 0.5 * jnp.concatenate([-jnp.sum(u * w_body)[None], w * w_body + cross(u, w_body)])

@@ -183,7 +183,7 @@ class SpatialJumper(Model):
     def vector_field(self, t: Scalar, y: SpatialState) -> SpatialState:
         """Rates of pose, twist and bristles."""
         _, _, ground, found = self._solve(t, y)
-        pose = spatial.free().rate(_normalised(y.pose), y.twist)
+        pose = spatial.free().rate(y.pose, y.twist)
         return SpatialState(pose, found.vdot[:6], ground.studs.bristle_rate, ground.studs.approach_rate)
 
     def initial_state(self) -> SpatialState:
@@ -253,11 +253,6 @@ def _limb(s: dict[str, Segment], side: str, parts: tuple[str, ...], parent: str,
         links.append(spatial.Link(f"{side}_{part}", parent, joint, segment.mass, com, inertia, offset=at))
         parent, at = f"{side}_{part}", (0.0, 0.0, -segment.length)
     return links
-
-
-def _normalised(pose: Float[Array, " 7"]) -> Float[Array, " 7"]:
-    """The pose with a unit quaternion."""
-    return jnp.concatenate([pose[:3], pose[3:] / jnp.sqrt(jnp.sum(pose[3:] ** 2))])
 
 
 @float64_default
