@@ -1,8 +1,8 @@
 """The equations of motion in the paper's other forms: forward dynamics in angles, and the recurrence over links.
 
-The model does without them: it runs in the link vectors of `vectors`, and its inverse dynamics in angles (`dynamics`)
-has no division. Forward dynamics in angles is singular if a length vanishes, and in space also if a link is vertical
-(cos psi = 0: its azimuth is undefined).
+The model does without them: its forward and inverse dynamics are in the link vectors of `vectors`, and inverse
+dynamics in angles (`dynamics`) has no division. Forward dynamics in angles is singular if a length vanishes, and in
+space also if a link is vertical (cos psi = 0: its azimuth is undefined).
 """
 
 from __future__ import annotations
