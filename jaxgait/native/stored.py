@@ -166,8 +166,13 @@ def _is_of_another_script(error: Exception) -> bool:
 def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], name: str | None) -> Program:
     """The program of a function, traced, and stored under a name for the next process."""
     args, options = given
-    # What a function may change while it is traced; the rest of its identity is this package's, and does not change.
-    changeable = lambda: name and (identity(function, own=True), settings(), list(foreign()))
+    shapes = jax.tree.map(_shape, given)
+
+    def changeable() -> Any:
+        """What tracing may change: the user's code, also of arguments and patches, and settings; not this package."""
+        patches = list(foreign())
+        return name and (identity(function, shapes, patches, own=True), settings(), patches)
+
     begun, before = time.perf_counter(), changeable()
     note(f"compiling a new program, usually 2 to 20 s; {_later()}")
     with watched(function) as warnings, opened() as files, afresh(), _frozen_objects(), jax.disable_jit(False):

@@ -31,9 +31,9 @@ from tests.unusual import UNUSUAL, unusual
 X = jnp.linspace(0.1, 2.0, 16)
 
 
-def recalled(function, x):
+def recalled(function, *args):
     """The program that an earlier process left on disk for a function; None if there is none."""
-    given = ((x,), {})
+    given = (args, {})
     found = stored._recalled(stored._name(function, given, ()), given)
     return found if isinstance(found, stored.Program) else None
 
@@ -498,6 +498,19 @@ def test_what_a_function_changes_while_it_is_traced_is_changed_in_every_process(
     compiled(function, X)
     undo()  # as in a new process
     assert recalled(function, X) is None
+
+
+class Counting(eqx.Module):
+    def __call__(self, x, seen=[]):  # noqa: B006 (a state that stays)
+        seen.append(1)
+        return len(seen) * tower(0.3 * x)
+
+
+def test_what_an_argument_changes_while_it_is_traced_is_changed_in_every_process(cache):
+    call = lambda law, x: law(x)
+    compiled(call, Counting(), X)
+    Counting.__call__.__defaults__[0].clear()  # as in a new process
+    assert recalled(call, Counting(), X) is None
 
 
 def test_files_that_are_read_meanwhile_are_listed(tmp_path):
