@@ -51,7 +51,7 @@ class Immutable(eqx.Module):
         for field in dataclasses.fields(self):
             if "unit" in field.metadata:
                 given = getattr(self, field.name)
-                taken = _taken(f"{type(self).__name__}.{field.name}", given, field)
+                taken = _taken(f"{type(self).__name__}.{field.name}", given, field, unit_of(self, field))
                 if taken is not given:
                     object.__setattr__(self, field.name, taken)
 
@@ -84,10 +84,19 @@ class Immutable(eqx.Module):
             raise dataclasses.FrozenInstanceError(f"{name!r} cannot be set: {other}") from None
 
 
-def _taken(label: str, given: Any, field: dataclasses.Field) -> Any:
+OWN = re.compile(r"{(\w+)}")
+"""What stands for a static field of the owner in the unit of a parameter: "N/m^{exponent}"."""
+
+
+def unit_of(owner: Any, field: dataclasses.Field) -> str:
+    """The unit of a parameter of a model or part, with the present values of what it names (see `OWN`)."""
+    return OWN.sub(lambda found: f"{getattr(owner, found[1]):g}", field.metadata["unit"]).removesuffix("^1")
+
+
+def _taken(label: str, given: Any, field: dataclasses.Field, unit: str) -> Any:
     """The value of a parameter that a constructor was given."""
     tuples = bool(re.search(r"\btuple\b", str(field.type), re.IGNORECASE))
-    value = units.in_unit(given, field.metadata["unit"], label)
+    value = units.in_unit(given, unit, label)
     if value is not given or (field.metadata["rank"] and not tuples):
         return as_value(value, tuples=tuples and field.metadata["rank"] > 0)
     whole = tuples and field.metadata["rank"] > 0 and isinstance(given, np.ndarray | jax.Array) and given.ndim == 1

@@ -25,6 +25,7 @@ from jax.core import Tracer
 from jaxgait import units
 from jaxgait.checks import an_instance, as_array, by_name, listed, shown
 from jaxgait.fields import (
+    OWN,
     Immutable,
     as_array_of,
     as_value,
@@ -37,6 +38,7 @@ from jaxgait.fields import (
     replaced,
     sizes_of,
     suitable_values,
+    unit_of,
     within_arrays,
 )
 from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible, warn_of_parts
@@ -98,10 +100,9 @@ def parameter(
     """Declares a physical parameter of a model: an `equinox.Module` field with a unit, a meaning and bounds.
 
     Args:
-        default: value in SI units (the paper's); a number, or a tuple, list or array. Parameters are real numbers, also
-            if written without a decimal point, unless the field is annotated as `int`, for counts. A tuple becomes an
-            array, unless the field is annotated as a tuple (`tuple[float, ...]`).
-        unit: unit as text, e.g. "N s/m"; "1" for numbers without dimension.
+        default: value in SI units (the paper's): a number, tuple, list or array. It is real, also without a decimal
+            point, unless annotated as `int`, for counts; a tuple becomes an array, unless annotated as a tuple.
+        unit: unit as text, e.g. "N s/m"; "1" for numbers without dimension; with a static field n, "N/m^{n}".
         doc: the quantity in a few words ("body mass"): the long name of results that carry it.
         bounds: "any" finite number, "nonnegative", "positive", or a "fraction" (from 0 to 1).
         source: where the value comes from.
@@ -124,7 +125,7 @@ def parameter(
     """
     if not (isinstance(unit, str) and unit):
         raise TypeError(f'the unit of a parameter must be text, such as "kg", or "1" without dimension, got {unit!r}')
-    units.check(unit, f"the parameter {doc!r}")
+    units.check(OWN.sub("1", unit), f"the parameter {doc!r}")
     numbers = np.asarray(0.0 if default is dataclasses.MISSING else default)
     if numbers.dtype.kind not in "fiu":
         raise TypeError(f"the default of a parameter must be a number in {unit}, or several, got {default!r}")
@@ -237,8 +238,8 @@ def _walk(module: Any, prefix: str) -> Iterator[tuple[str, ParameterInfo]]:
         if isinstance(value, eqx.Module):
             yield from _walk(value, name + ".")
         elif "unit" in field.metadata and not replaced(module, field):
-            info = (field.metadata[key] for key in ("unit", "doc", "bounds", "source", "plausible", "rank"))
-            yield name, ParameterInfo(value, *info, sizes=sizes_of(field))
+            info = (field.metadata[key] for key in ("doc", "bounds", "source", "plausible", "rank"))
+            yield name, ParameterInfo(value, unit_of(module, field), *info, sizes=sizes_of(field))
         elif isinstance(value, Mapping):
             entries = field.metadata["entries"](module) if "entries" in field.metadata else {}
             refined = field.metadata.get("refined", lambda owner, part, own, info: info)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 import equinox as eqx
 
 from jaxgait.checks import nearest, shown
-from jaxgait.fields import choices, entered, first_step, part_types, replaced, suitable_values, with_fields
+from jaxgait.fields import choices, entered, first_step, part_types, replaced, suitable_values, unit_of, with_fields
 from jaxgait.parameters import ParameterError, is_real, parameters, with_parameters
 
 M = TypeVar("M")
@@ -163,7 +163,7 @@ def _resolved(model: Any, name: str, owner: Any, field: dataclasses.Field, value
     if isinstance(value, str) and not field.metadata.get("static"):
         by_name = {option.lower(): option for option in options}
         if value.lower() not in by_name:
-            unit = field.metadata.get("unit", "")
+            unit = unit_of(owner, field) if "unit" in field.metadata else ""
             number = f"a number{' in ' * (unit != '1')}{unit.removeprefix('1')}, or " if unit else ""
             wanted = f"must be {number}one of {', '.join(options) or 'none'}, got {value!r}"
             near = difflib.get_close_matches(value.lower(), by_name, n=1)
@@ -184,7 +184,7 @@ def _resolved(model: Any, name: str, owner: Any, field: dataclasses.Field, value
         raise ParameterError(f"{label} is not an exchangeable part; those are {', '.join(parts(model)) or 'none'}")
     wrong = suitable_values(owner, field, value)
     if "unit" in field.metadata and not isinstance(value, eqx.Module) and not is_real(value):
-        wrong = f"a number in {field.metadata['unit']} or a module"
+        wrong = f"a number in {unit_of(owner, field)} or a module"
     if wrong:
         offered = f" (one of {', '.join(options)})" if options else ""
         raise ParameterError(f"{label} must be {wrong}{offered}, got {shown(value)}")

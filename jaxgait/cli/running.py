@@ -314,10 +314,10 @@ def join(
     except TypeError as error:  # for a file that is not a scan's: a user's, not a programmer's mistake here
         raise ValueError(error) from error
     print(f"{checks.count_of(data['status'].size, 'member', 'members')} of {len(results)} results")
-    _print_members(data)
+    ended = _print_members(data)
     _save(data, out)
     write_json(json, scan_record(data) | {"file": out} if json else None)
-    return DONE
+    return DONE if COMPLETED_TEXT in ended else NOT_ALL
 
 
 def possible_measures(

@@ -62,8 +62,8 @@ def joined(results: Sequence[Any], dim: str | None = None, *, any_version: bool 
         the attributes that are its own (when and where it was computed, how it was `sampled`).
 
     Raises:
-        ValueError: for parts that differ, naming the first difference, for members that two parts have or that have not
-            run, if it is not clear along which dimension to join, and for a file that cannot be read.
+        ValueError: if parts differ (the message names the first difference) or share members, if members have not run
+            yet, if it is not clear along which dimension to join, and if a file cannot be read.
         TypeError: for anything but results of scans.
         FileNotFoundError: for a missing file or store.
         jaxgait.ensembles.store.StoreError: for a damaged store.

@@ -69,7 +69,7 @@ def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
         why = f" ({error})"  # for a file of another kind, the library's message would not state what is needed
         if path.is_file() and os.access(path, os.R_OK) and not _is_hdf5(path):
             why = ": give a file or a store that --out or --store wrote; `jaxgait motion` shows recordings of a walk"
-        raise ValueError(f"{path} is not a result that can be shown: it is not a readable {kind}{why}") from error
+        raise ValueError(f"{path} is not the result of a run or scan: it is not a readable {kind}{why}") from error
     plain = [(name, x) for name, x in data.data_vars.items() if harm and not x.encoding.get("compressors")]
     for name, x in plain:  # as a scan writes them
         size = math.prod(x.encoding.get("chunks", ())) * x.dtype.itemsize

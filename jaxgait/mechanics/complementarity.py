@@ -37,8 +37,6 @@ from jaxgait.precision import float64_default
 MAX_ENUMERATED = 3
 """Largest number of contacts for which the 4^n combinations are enumerated."""
 _SEPARATE, _STICK, _FORWARD, _BACKWARD = range(4)
-
-
 _SWEEPS = (
     "jax.grad, jax.vjp and jax.jacrev do not go through the sweeps of complementarity.projected: use jax.jacfwd or "
     "jax.jvp, or complementarity.enumerated (exact; for few contacts)"

@@ -285,7 +285,7 @@ class Hertz(_PowerLaw):
         1020 N while it sinks at 1 m/s, 0.5
     """
 
-    stiffness: Scalar = parameter(1e6, unit="N/m^1.5", doc="Hertz's constant", bounds="positive", **_ANY)
+    stiffness: Scalar = parameter(1e6, unit="N/m^{exponent}", doc="Hertz's constant", bounds="positive", **_ANY)
     damping: Scalar = parameter(20.0, unit="N s/m", doc="contact damping", bounds="nonnegative", **_ANY)
     steepness: Scalar = parameter(1e6, unit="1/m", doc="reciprocal touch-down depth", bounds="positive", **_ANY)
     smoothing: Smoothing = choice("softplus", doc="smoothing at touch-down")
@@ -315,7 +315,7 @@ class HuntCrossley(_PowerLaw):
         0.0 1.0
     """
 
-    stiffness: Scalar = parameter(1e5, unit="N/m", doc="contact stiffness", bounds="positive", **_ANY)
+    stiffness: Scalar = parameter(1e5, unit="N/m^{exponent}", doc="contact stiffness", bounds="positive", **_ANY)
     dissipation: Scalar = parameter(
         1.0, unit="s/m", doc="Hunt-Crossley damping coefficient", bounds="nonnegative", **_ANY
     )

@@ -54,8 +54,8 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
     """Warns of transitions that did not happen (again), as their guards are on the wrong side of zero.
 
     In a run that is shorter than the model's own duration, and does not end before, a guard may be negative all the
-    time and right, unless it only falls; so may one that is zero at the start of a run that ends early, as at the top
-    of a jump.
+    time and right, unless it only falls; so may one that is zero at the start, as at the top of a jump, unless it
+    falls there and its event would have changed the motion.
 
     Args:
         model: the mechanism.
@@ -84,7 +84,11 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
             found.append(f"that of {name!r} rises through zero in {where}")
         elif known.sum() > _LONG * (phase >= 0).sum():
             first, sinks = np.argmax(below[known]), bool((np.diff(value[known]) <= zero).all())
-            begins = (whole or over or sinks) if first == 0 else (whole and (value[known][:first] <= zero).all())
+            if first == 0:
+                begins = whole or over or sinks
+            else:
+                begins = (value[known][:first] <= zero).all()
+                begins = begins and (whole or (_acts(one) and _fall(model, trajectory, one, int(at), phase) > zero))
             if below[known][first:].all() and begins:
                 found.append(f"that of {name!r} is {'zero, then ' * bool(first)}negative from the start of {where}")
     if found:
@@ -182,17 +186,34 @@ def _sunk_guard(model: Any, trajectory: Trajectory, values: Mapping[str, Any]) -
 
 def _is_changed(model: Any, trajectory: Trajectory, transition: Any, event: int) -> bool:
     """Whether the reset of an event of a run changes its guard or how fast that falls."""
-    system, events = prepared(model), trajectory.events
+    events = trajectory.events
     assert events is not None
-    field = system.phases()[int(_phases_between_events(model, np.asarray(events.kind[: event + 1]))[-1])]
-    t = jnp.asarray(events.t[event], float)
-
-    def moves(states: Any) -> np.ndarray:
-        y = jax.tree.map(lambda x: jnp.asarray(x[event], float), states)
-        return np.stack(jax.jvp(transition.guard, (t, y), (jnp.ones_like(t), like_state(field(t, y), y))))
-
-    before, after = moves(events.before), moves(events.after)
+    phase = int(_phases_between_events(model, np.asarray(events.kind[: event + 1]))[-1])
+    before, after = (
+        _moves(model, transition, phase, events.t[event], jax.tree.map(lambda x: x[event], states))
+        for states in (events.before, events.after)
+    )
     return bool((np.abs(after - before) > _NEGLIGIBLE * np.maximum(np.abs(before), np.abs(after)).max()).any())
+
+
+def _acts(transition: Any) -> bool:
+    """Whether an event changes the motion, and is not only a section of it, on which a run may start."""
+    return transition.ends or transition.reset is not None or not np.isin(transition.target, transition.sources).all()
+
+
+@float64_default
+def _fall(model: Any, trajectory: Trajectory, transition: Any, at: int, phase: np.ndarray) -> float:
+    """By how much the guard of a transition falls up to the next sample, at its rate at one."""
+    ts, state = np.asarray(trajectory.ts), jax.tree.map(lambda x: x[at], trajectory.ys)
+    _, rate = _moves(model, transition, int(phase[at]), ts[at], state)
+    return float(-rate * (ts[at + 1] - ts[at]))
+
+
+def _moves(model: Any, transition: Any, phase: int, t: Any, y: Any) -> np.ndarray:
+    """The guard of a transition and its rate per s in the motion of a phase."""
+    t, y = jnp.asarray(t, float), jax.tree.map(lambda x: jnp.asarray(x, float), y)
+    rates = like_state(prepared(model).phases()[phase](t, y), y)
+    return np.stack(jax.jvp(transition.guard, (t, y), (jnp.ones_like(t), rates)))
 
 
 def _phases_between_events(model: Any, kind: Any) -> Any:

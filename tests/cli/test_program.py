@@ -170,7 +170,7 @@ def test_view_of_other_files_is_one_clear_line(content, tmp_path, capsys):
         with pytest.raises(SystemExit) as stop:
             cli.main(["view", str(path)])
         output = capsys.readouterr().err
-        assert stop.value.code == 2 and "not a result that can be shown" in output and output.count("\n") == 1
+        assert stop.value.code == 2 and "not the result of a run or scan" in output and output.count("\n") == 1
 
 
 def test_what_does_not_reach_its_end_is_written_and_exits_with_1(tmp_path, monkeypatch, capsys):

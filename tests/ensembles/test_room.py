@@ -31,7 +31,6 @@ def test_a_small_scan_keeps_its_blocks():
     assert stored_shape((400,), 32, member_bytes=60, workers=2) == block_shape((400,), 32)
 
 
-@pytest.mark.slow
 def test_a_block_of_several_batches_has_the_bytes_of_one(monkeypatch, tmp_path):
     request = {"model": Oscillator(), "members": MEMBERS, "workers": 1, **REQUEST}
     monkeypatch.setattr(plans, "MOST_STORED", 2)

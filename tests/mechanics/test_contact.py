@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.integrate
+import xarray as xr
 
 from jaxgait.mechanics import contact
 from jaxgait.mechanics.contact import (
@@ -21,7 +22,7 @@ from jaxgait.mechanics.contact import (
     UnilateralSpring,
     softplus,
 )
-from jaxgait.parameters import ParameterError, check
+from jaxgait.parameters import ParameterError, check, parameters, with_parameters
 
 SMOOTHINGS = ["tanh", "arctan", "softplus"]
 K, C, STEEP = 1e5, 20.0, 1e6
@@ -105,6 +106,24 @@ def test_derivatives_are_finite_at_touch_down(law):
     """With respect to depth, rate and every parameter."""
     slopes = jax.grad(lambda law, d, v: law.force(d, v), argnums=(0, 1, 2))(law, 0.0, 0.1)
     assert all(np.isfinite(leaf) for leaf in jax.tree.leaves(slopes))
+
+
+@pytest.mark.parametrize(
+    ("law", "unit"),
+    [
+        (Hertz(), "N/m^1.5"),
+        (Hertz(exponent=1.0), "N/m"),
+        (HuntCrossley(), "N/m"),
+        (HuntCrossley(exponent=1.5), "N/m^1.5"),
+        (HuntCrossley(exponent=2.0), "N/m^2"),
+    ],
+)
+def test_the_unit_of_a_stiffness_follows_its_exponent(law, unit):
+    assert parameters(law)["stiffness"].unit == unit
+    labelled = lambda unit: with_parameters(law, {"stiffness": xr.DataArray(2.0, attrs={"units": unit})}).stiffness
+    assert float(labelled(f"k{unit}")) == 2e3
+    with pytest.raises(ParameterError, match="stiffness"):
+        labelled("N/m" if law.exponent != 1.0 else "N/m^1.5")
 
 
 def test_unknown_smoothing_is_named():

@@ -8,6 +8,7 @@ import pytest
 from jaxgait import precision
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.planar import Vec
+from jaxgait.mechanics.spatial.vectors import quaternion_rate
 from tests.compiling import quickly_compiled
 
 ROUND = 1e-10  # double-precision rounding through a chain of a few bodies
@@ -248,3 +249,16 @@ def test_vectors_of_another_length_raise():
         spatial.hybrid_dynamics(tree, motion, v, long, (True,) * 6)
     with pytest.raises(ValueError, match="prescribed must have 6 entries"):
         spatial.hybrid_dynamics(tree, motion, v, v, (True,) * 7)
+
+
+def test_a_frame_turns_at_its_angular_velocity_whatever_the_length_of_its_quaternion():
+    """Which integration does not keep exactly."""
+    unit, w = jnp.array([0.5, -0.5, 0.1, 0.7]), jnp.array([0.3, -0.2, 0.5])
+    unit = unit / jnp.linalg.norm(unit)
+
+    def turned(quaternion):
+        rate = quaternion_rate(quaternion, w)
+        np.testing.assert_allclose(quaternion @ rate, 0.0, atol=1e-15)  # the length stays
+        return jax.jvp(spatial.rotation_of_quaternion, (quaternion,), (rate,))[1]
+
+    np.testing.assert_allclose(turned(1.3 * unit), turned(unit), atol=1e-15)

@@ -73,6 +73,16 @@ def test_a_start_on_the_floor_is_noticed(speed, samples):
     assert run.sizes["event"] == 0
 
 
+def test_a_start_on_the_floor_is_noticed_in_a_short_run_if_the_ball_falls():
+    with pytest.warns(UserWarning, match="'bounce' is zero, then negative from the start"):
+        simulate(Bouncing(height=0.0, speed=-1.0), duration=0.1, samples=20)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_guard_that_is_zero_at_the_top_of_a_short_flight_may_be_right():
+    simulate(Ceiling(sign=1.0, top=1.0, height=1.0), duration=0.05, samples=20)
+
+
 class Sunk(Bouncing):
     """Ends deep below the floor."""
 
