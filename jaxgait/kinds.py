@@ -212,6 +212,19 @@ class Transition(NamedTuple):
         given = source.tolist() if hasattr(source, "tolist") else source
         return tuple(given) if isinstance(given, list | tuple | range) else (given,)
 
+    @property
+    def acts(self) -> bool:
+        """Whether the event changes the motion, and is not only a section of it, on which a run may start.
+
+        Examples:
+            >>> from jaxgait.kinds import Transition
+            >>> falls = lambda t, y: y
+            >>> print(Transition(0, 1, guard=falls).acts, Transition(0, 0, guard=falls).acts)
+            True False
+        """
+        leads_on = self.target is not None and any(source != self.target for source in self.sources)
+        return self.ends or self.reset is not None or leads_on
+
 
 @runtime_checkable
 class HybridModel(Protocol):

@@ -114,6 +114,8 @@ class Trajectory(NamedTuple):
     """Events during the run, if the scheme detects them."""
     totals: dict[str, Array] = {}  # noqa: RUF012
     """Running totals over the solver's own steps at each of the times, by name; NaN after an early end."""
+    beyond: Bool[Array, " transitions"] | None = None
+    """At or beyond which events that change the motion an event-driven run began and stayed: their guards only sank."""
 
     def reached(self) -> Bool[Array, " times"]:
         """Which samples the run reached, including one exactly at its end; times in s.
@@ -146,9 +148,7 @@ class Trajectory(NamedTuple):
 @float64_default
 @dataclass(frozen=True)
 class Sampling:
-    """When a run is sampled: at equally spaced times from 0 to its end, both included.
-
-    `Sampling.of` fills in the model's defaults.
+    """When a run is sampled: equally spaced from 0 to its end, both included; `Sampling.of` fills in the defaults.
 
     Examples:
         >>> from jaxgait import Bungee

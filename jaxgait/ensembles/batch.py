@@ -38,6 +38,8 @@ DIRECTIONS_TOGETHER = 8
 DIRECTIONS_PER_LANE = 4
 """With more parameters, each lane computes so many derivatives: a program with all of them is too long for a kernel."""
 
+BEYOND = "beyond"
+"""Name of a group of results, and in it of which events a run began beyond."""
 _PROGRAMS = 16
 """Compiled programs kept in memory."""
 
@@ -69,7 +71,10 @@ class Job:
 
 
 def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
-    """One trajectory with its results, grouped as "outcome", "observed", "gradient", "trajectory" and "events"."""
+    """One trajectory with its results, grouped as "outcome", "observed", "gradient", "trajectory" and "events".
+
+    A group `BEYOND` has what is counted and not kept (see `Trajectory.beyond`), for event-driven runs.
+    """
     if not job.gradient:
         return _results(model, values, job)[0]
     theta = _differentiated(model, values, job)
@@ -153,7 +158,10 @@ def _results(model: Model, values: dict[str, Array], job: Job) -> tuple[dict[str
         "rejected_steps": trajectory.rejected,
         **{f"{name}_end": y for name, y in state_variables(trajectory.y_end).items()},
     }
-    return {"outcome": outcome, "observed": found, "trajectory": histories, "events": events}, run.status
+    results = {"outcome": outcome, "observed": found, "trajectory": histories, "events": events}
+    if trajectory.beyond is not None:
+        results[BEYOND] = {BEYOND: trajectory.beyond}
+    return results, run.status
 
 
 def _histories(run: Run, job: Job) -> dict[str, Array]:
@@ -212,9 +220,10 @@ def own_value(model: Model, name: str, y0: State | None = None) -> Array:
 
 
 def shapes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str, dict[str, jax.ShapeDtypeStruct]]:
-    """Shapes and dtypes of one member's results, from tracing the program for this number of members (cached)."""
+    """Shapes and dtypes of the results that are kept of one member, from tracing the program for so many (cached)."""
     program, _, _ = _program_of(model, values, job)
-    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), program.results)
+    kept = {group: found for group, found in program.results.items() if group != BEYOND}
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), kept)
 
 
 def run_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str, dict[str, np.ndarray]]:

@@ -19,11 +19,11 @@ from jaxgait import precision as precisions
 from jaxgait.ensembles.batch import FORWARD_UP_TO, Job, model_of
 from jaxgait.ensembles.columns import one_of
 from jaxgait.ensembles.conversion import in_own_units
-from jaxgait.ensembles.gaps import warn_of_early_ends, warn_of_gaps, warn_of_gradients
+from jaxgait.ensembles.gaps import warn_of_early_ends, warn_of_gaps, warn_of_gradients, warn_of_starts
 from jaxgait.ensembles.labels import dataset, descriptions, with_promotions
 from jaxgait.ensembles.members import DRIVE, INITIAL, Members, as_members, check_members, shape_of
 from jaxgait.ensembles.plan import (
-    EFFICIENCY,
+    TALLY,
     Plan,
     batch_size,
     block_shape,
@@ -149,8 +149,8 @@ def ensemble(
         jaxgait.outcome.IncompleteRun: if the computation of some members failed or they are invalid, or none completed;
             if some end in the model's own ways, so that a measure has no value there, or complete without what it needs
             (not for measures that are defined for early ends).
-        UserWarning: if members of a scan in float32 had to be computed in float64, if a store has other batches, and
-            for equations that return fewer digits than the precision has.
+        UserWarning: if members of a scan in float32 had to be computed in float64, if a store has other batches, for
+            equations that return few digits, and for runs that began at or beyond an event that never happened.
         jaxgait.plausible.ImplausibleValue: for values that are probably in another unit.
 
     Raises:
@@ -194,27 +194,30 @@ def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | N
         "give store=..., or observe measures instead of keeping trajectories",
     )
     results = {n: np.zeros(plan.members.shape + d.shape, d.dtype) for n, d in descriptions(plan).items()}
-    work = np.zeros(2, np.int64)
-    done = 0
+    tallies: list[np.ndarray] = []
     try:
         with Meter(plan, show=progress) as meter:
             for block, found in run_blocks(plan, range(plan.size), workers, cluster):
-                work += found[EFFICIENCY]
+                tallies.append(found[TALLY])
                 region = plan.region(block)
                 for name, array in results.items():
                     part = array[region]
                     part[...] = found[name].reshape(part.shape)
                 meter.add(found["status"])
-                done += 1
     except KeyboardInterrupt:
-        lost = f"{done} of {plan.size} finished blocks are lost"
+        lost = f"{len(tallies)} of {plan.size} finished blocks are lost"
         raise KeyboardInterrupt(f"stopped: {lost}; a store (store=..., --store) would keep them") from None
-    return _with_efficiency(dataset(plan, results), work)
+    return _counted(plan, dataset(plan, results), tallies)
 
 
-def _with_efficiency(data: xr.Dataset, work: np.ndarray) -> xr.Dataset:
-    """Adds the attribute `efficiency`, if any members were run."""
-    return data.assign_attrs(efficiency=round(float(work[0] / work[1]), 4)) if work[1] else data
+def _counted(plan: Plan, data: xr.Dataset, tallies: Sequence[np.ndarray]) -> xr.Dataset:
+    """Adds the attribute `efficiency`, if any members were run, and warns of those that began beyond an event."""
+    ran = [tally for tally in tallies if tally[1]]
+    if not ran:
+        return data
+    steps, room, *beyond = np.sum(ran, axis=0).tolist()
+    warn_of_starts(plan.model, dict(zip(plan.job.scheme.event_names(plan.model), beyond, strict=False)))
+    return data.assign_attrs(efficiency=round(steps / room, 4))
 
 
 def _into_store(
@@ -226,7 +229,7 @@ def _into_store(
     cluster: Any,
     progress: bool | None,
 ) -> xr.Dataset:
-    work = np.zeros(2, np.int64)
+    tallies: list[np.ndarray] = []
     with open_store(path, plan, repair=repair) as store:
         if batch is not None and store.plan.block_shape != plan.block_shape:
             own = math.prod(store.plan.block_shape)
@@ -237,12 +240,12 @@ def _into_store(
             with Meter(store.plan, done=len(store.done), show=progress) as meter:
                 for block, found in run_blocks(store.plan, store.missing, workers, cluster):
                     store.write(block, found)
-                    work += found[EFFICIENCY]
+                    tallies.append(found[TALLY])
                     meter.add(found["status"])
         except KeyboardInterrupt:
             state = f"{len(store.done)} of {store.plan.size} blocks are safe in {store.path}"
             raise KeyboardInterrupt(f"stopped: {state}; run the same command again to continue") from None
-    return _with_efficiency(read_store(path, check=False), work)  # (its blocks were checked)
+    return _counted(plan, read_store(path, check=False), tallies)  # (its blocks were checked)
 
 
 def _held(done: int, blocks: int) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from jaxgait import xr
-from jaxgait.checks import warn_user
+from jaxgait.checks import count_of, warn_user
 from jaxgait.ensembles.labels import summary
+from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT, INVALID_TEXT, IncompleteRun, Outcome, failures
+from jaxgait.solve.guards import without_event
 from jaxgait.solve.solvers import is_implicit
 
 NUMBERS_PER_READ = 1 << 20
@@ -68,6 +70,14 @@ def warn_of_gaps(data: xr.Dataset, names: Iterable[str]) -> None:
         listed = ", ".join(f"{name} ({n} of {data['status'].size} members)" for name, n in found.items())
         why = "a longer run may contain what is measured"
         warn_user(f"not defined although the runs completed: {listed}; {why}", IncompleteRun)
+
+
+def warn_of_starts(model: Model, beyond: Mapping[str, int]) -> None:
+    """Warns of events that did not happen as their guards were never above zero, by the number of such members."""
+    many = {name: count_of(n, "member", "members") for name, n in beyond.items() if n}
+    found = [f"that of {name!r} was never above zero in {members}" for name, members in many.items()]
+    if found:
+        warn_user(without_event(type(model), "; ".join(found)))
 
 
 def warn_of_gradients(data: xr.Dataset) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from jaxgait import control_groups
 from jaxgait import precision as precisions
 from jaxgait.definition import RESERVED_RESULTS
-from jaxgait.ensembles.batch import DIRECTIONS_PER_LANE, Job, compile_batch, lanes, member_of, run_batch, shapes
+from jaxgait.ensembles.batch import BEYOND, DIRECTIONS_PER_LANE, Job, compile_batch, lanes, member_of, run_batch, shapes
 from jaxgait.ensembles.members import Members
 from jaxgait.memory import UNKNOWN_MEMORY, free_memory
 from jaxgait.model import Model, Variable
@@ -50,8 +50,8 @@ _CHECKPOINTS = 256  # copies of the state that reverse mode holds, roughly
 _BLOCK_OUTCOME = ("first_status", "retries")
 _GROUPS = ("outcome", "trajectory", "events", "observed", "gradient")
 """The groups of results (see `batch.run_member`), in the order in which results are listed."""
-EFFICIENCY = "steps taken, and room for steps"
-"""Name of the efficiency among a block's results, which no observable can have."""
+TALLY = "steps taken, room for steps, and runs beyond each event"
+"""Name among a block's results, which no observable can have, of what is counted of its members."""
 _OF_INVALID = {"status": INVALID, "first_status": INVALID, "retries": 0, "steps": 0, "rejected_steps": 0}
 """Results of a member that is not run, if they are not missing."""
 
@@ -175,7 +175,7 @@ def with_invalid(plan: Plan, block: int, results: Mapping[str, np.ndarray]) -> d
     if plan.valid is None:
         return dict(results)
     valid = plan.valid[_members_of(plan, block)]
-    found = {EFFICIENCY: results[EFFICIENCY]}
+    found = {TALLY: results[TALLY]}
     for name, (_, shape, dtype) in plan.results.items():
         found[name] = np.full((valid.size, *shape), _OF_INVALID.get(name, fill_value(dtype)), dtype)
         if valid.any():
@@ -200,12 +200,13 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
     """Runs the members of a block, and retries those that failed.
 
     Returns:
-        Results by name, each with the block's members (flat, last dimension fastest) as leading axis. Under
-        `EFFICIENCY` the number of steps that they took in their first attempt, and that their lanes could have taken.
+        Results by name, each with the block's members (flat, last dimension fastest) as leading axis. Under `TALLY` the
+        number of steps that they took in their first attempt, and that their lanes could have taken; of an
+        event-driven scheme then the number of runs that began and stayed beyond each event (see `Trajectory.beyond`).
     """
     members = np.arange(len(next(iter(task.values.values()))))
     if not members.size:  # the model rejects all of them
-        return {EFFICIENCY: np.zeros(2, np.int64)}
+        return {TALLY: np.zeros(2, np.int64)}
     results = _run(task, task.job, task.precision, members, task.length)
     results["first_status"] = results["status"].copy()
     results["retries"] = np.zeros(len(members), dtype=np.int32)
@@ -217,8 +218,9 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
         least = _padded(1, task.job.devices)
         length = least << (-(-len(failed) // least) - 1).bit_length()  # doubled, so that there are few programs
         found = _run(task, job, retry.precision, failed, min(length, task.length))
-        for name in found.keys() - {EFFICIENCY}:
+        for name in found.keys() - {TALLY}:
             results[name][failed] = found[name]
+        results[TALLY][2:] += found[TALLY][2:]
         results["retries"][failed] = number
     return results
 
@@ -279,13 +281,13 @@ def stem(name: str, group: str) -> str:
 def _run(
     task: Task, job: Job, precision: precisions.Precision, members: np.ndarray, length: int
 ) -> dict[str, np.ndarray]:
-    """Results of some members of a task by name, run in batches of a length, and their `EFFICIENCY`."""
+    """Results of some members of a task by name, run in batches of a length, and their `TALLY`."""
     batches = [members[i : i + length] for i in range(0, len(members), length)]
     found = [_run_batch(task, job, precision, batch, length) for batch in batches]
     if len(found) == 1:
         return found[0]
-    results = {name: np.concatenate([batch[name] for batch in found]) for name in found[0] if name != EFFICIENCY}
-    return {**results, EFFICIENCY: np.sum([batch[EFFICIENCY] for batch in found], axis=0)}
+    results = {name: np.concatenate([batch[name] for batch in found]) for name in found[0] if name != TALLY}
+    return {**results, TALLY: np.sum([batch[TALLY] for batch in found], axis=0)}
 
 
 def _run_batch(
@@ -293,9 +295,11 @@ def _run_batch(
 ) -> dict[str, np.ndarray]:
     with precisions.use(precision):
         model, values = _batch(task, precision, members, length)
-        results, shared = _flat(run_batch(model, values, job)), lanes(model, values, job)
-    found = {name: np.array(x[: len(members)]) for name, x in results.items()}
-    return {**found, EFFICIENCY: _work(found, shared, length, job.devices)}
+        groups, shared = run_batch(model, values, job), lanes(model, values, job)
+    beyond = groups.pop(BEYOND, {}).get(BEYOND, np.zeros((length, 0), bool))[: len(members)]
+    found = {name: np.array(x[: len(members)]) for name, x in _flat(groups).items()}
+    counts = beyond[~failures(found["status"])].sum(axis=0)
+    return {**found, TALLY: np.append(_work(found, shared, length, job.devices), counts)}
 
 
 def _work(results: Mapping[str, np.ndarray], lanes: Lanes, length: int, devices: int) -> np.ndarray:

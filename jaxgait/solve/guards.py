@@ -54,8 +54,8 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
     """Warns of transitions that did not happen (again), as their guards are on the wrong side of zero.
 
     In a run that is shorter than the model's own duration, and does not end before, a guard may be negative all the
-    time and right, unless it only falls; so may one that is zero at the start, as at the top of a jump, unless it
-    falls there and its event would have changed the motion.
+    time and right, unless it only falls; so may one that is zero at the start, unless its event would have changed the
+    motion (see `Trajectory.beyond`).
 
     Args:
         model: the mechanism.
@@ -66,6 +66,7 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
         UserWarning: if a guard rises through zero between two samples and never falls, or is negative (or zero and then
             negative) at all samples at which the transition might happen; and if a reset sends it below zero for good.
     """
+    beyond = np.zeros(len(values), bool) if trajectory.beyond is None else np.asarray(trajectory.beyond)
     phase, past, (happened, _) = phases(model, trajectory), _past(trajectory), _events(trajectory)
     whole = float(trajectory.t_end) >= (1.0 - WHOLE_WITHIN) * usual_duration(model)
     over = int(trajectory.status) >= FIRST_TERMINATION and float(trajectory.t_end) > float(trajectory.ts[0])
@@ -87,17 +88,16 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
             if first == 0:
                 begins = whole or over or sinks
             else:
-                begins = (value[known][:first] <= zero).all()
-                begins = begins and (whole or (_acts(one) and _fall(model, trajectory, one, int(at), phase) > zero))
+                begins = (value[known][:first] <= zero).all() and (whole or beyond[i])
             if below[known][first:].all() and begins:
                 found.append(f"that of {name!r} is {'zero, then ' * bool(first)}negative from the start of {where}")
     if found:
-        warn_user(_without_event(type(model), "; ".join(found)))
+        warn_user(without_event(type(model), "; ".join(found)))
     if sunk := _sunk_guard(model, trajectory, values):
         warn_user(f"a reset of {type(model).__name__} may be wrong: {sunk}")
 
 
-def _without_event(kind: type, found: str) -> str:
+def without_event(kind: type, found: str) -> str:
     """What may be wrong where events did not happen: the start of a model of this package, or a guard of another."""
     if kind.__module__.partition(".")[0] == "jaxgait":
         return (
@@ -194,19 +194,6 @@ def _is_changed(model: Any, trajectory: Trajectory, transition: Any, event: int)
         for states in (events.before, events.after)
     )
     return bool((np.abs(after - before) > _NEGLIGIBLE * np.maximum(np.abs(before), np.abs(after)).max()).any())
-
-
-def _acts(transition: Any) -> bool:
-    """Whether an event changes the motion, and is not only a section of it, on which a run may start."""
-    return transition.ends or transition.reset is not None or not np.isin(transition.target, transition.sources).all()
-
-
-@float64_default
-def _fall(model: Any, trajectory: Trajectory, transition: Any, at: int, phase: np.ndarray) -> float:
-    """By how much the guard of a transition falls up to the next sample, at its rate at one."""
-    ts, state = np.asarray(trajectory.ts), jax.tree.map(lambda x: x[at], trajectory.ys)
-    _, rate = _moves(model, transition, int(phase[at]), ts[at], state)
-    return float(-rate * (ts[at + 1] - ts[at]))
 
 
 def _moves(model: Any, transition: Any, phase: int, t: Any, y: Any) -> np.ndarray:

@@ -94,8 +94,7 @@ class Engine:
     def start(self, t: Array, y: State, phase: Array) -> Point:
         """The point from which a run starts, at time `t` in s (a scalar); it may have ended there."""
         y = as_precise_as(t, y)
-        if self.scheme.mode == "reverse":
-            t, y = reverse_only((t, y))
+        t, y = reverse_only((t, y)) if self.scheme.mode == "reverse" else (t, y)
         seen = None if self.samples is None else self.samples.start(y, self._field(phase))
         guards, rates = jax.lax.stop_gradient(self._guards_and_rates(t, y, self._field(phase)))
         near = jnp.abs(guards) <= jnp.abs(rates) * _instant(jnp.asarray(self.scheme.first_step, t.dtype), t)
@@ -142,8 +141,7 @@ class Engine:
         segments = 2 * (limit + 1) + SPARE_SEGMENTS  # (those that end where a guard was not armed are no events)
         outset = HybridRun(start, self._no_events(start.y, record), zero, zero)
         found = _loop(self.scheme.mode, segments)(running, onward, outset)
-        if self.scheme.mode == "forward":
-            found = first_only(found)
+        found = first_only(found) if self.scheme.mode == "forward" else found
         stopped = (found.end.status < 0) | (found.happened > limit)
         status = jnp.where(stopped, Outcome.EVENT_LIMIT, found.end.status).astype(jnp.int32)
         return found._replace(end=found.end._replace(status=status))
@@ -152,12 +150,20 @@ class Engine:
         """The whole trajectory with its samples and events; it fails after more than `max_events` of them."""
         assert self.samples is not None
         ts, limit = self.samples.ts, self.scheme.max_events
-        end, events, _, _ = self.run(self.start(ts[0], y0, jnp.asarray(0, jnp.int32)), limit, limit)
+        start = self.start(ts[0], y0, jnp.asarray(0, jnp.int32))
+        end, events, _, _ = self.run(start, limit, limit)
         completed = end.status == Outcome.COMPLETED
         t_end = jnp.where(completed, ts[-1], end.t)  # located to rounding
         ys, extremes = self.samples.samples(end.seen, end.y, completed), end.seen.extremes
         found = Trajectory(ts, ys, end.status, t_end, end.y, end.steps, end.rejected, extremes, events)
-        return found.until_end()
+        return found.until_end()._replace(beyond=self._beyond(start, end, events))
+
+    def _beyond(self, start: Point, end: Point, events: Events) -> Bool[Array, " transitions"]:
+        """See `Trajectory.beyond`."""
+        armed = self._armed(start.t, start.y, start.phase) & self._armed(end.t, end.y, end.phase)
+        sank = (armed & (start.guards <= 0.0) & (end.guards < start.guards))[:-1]
+        acting = jnp.array([one.acts for one in self.transitions], bool)
+        return sank & acting & ~jnp.isin(jnp.arange(len(acting), dtype=jnp.int32), events.kind)
 
     def segment(self, point: Point) -> tuple[Point, Events, Bool[Array, ""]]:
         """Integrates a run that has not ended to its next event, in the state's own units; was there one?"""
@@ -236,14 +242,8 @@ class Engine:
         return select(still, y, after), jax.tree.map(lambda e: jnp.where(still, 0.0, e), error)
 
     def _search(self, point: Point) -> _Bracket:
-
-        def unfinished(b: _Bracket) -> Bool[Array, ""]:
-            return ~b.found & ~b.failed
-
-        def advance(b: _Bracket) -> _Bracket:
-            return self._advance(b, point)
-
-        return _loop(self.scheme.mode, self.scheme.max_steps)(unfinished, advance, self._outset(point))
+        search = _loop(self.scheme.mode, self.scheme.max_steps)
+        return search(lambda b: ~b.found & ~b.failed, lambda b: self._advance(b, point), self._outset(point))
 
     def _outset(self, point: Point) -> _Bracket:
         first, zero, guards = jnp.asarray(self.scheme.first_step, dtype=point.t.dtype), jnp.asarray(0), point.guards

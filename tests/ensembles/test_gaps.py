@@ -13,6 +13,7 @@ from jaxgait.cli.records import scan_record
 from jaxgait.ensembles import gaps
 from jaxgait.outcome import IncompleteRun
 from tests.oscillator import Oscillator
+from tests.solve.test_event_driven import Bouncing
 
 FALL = Measure("fall", lambda run: jnp.where(run["x"][-1] > 60.0, run.ts[-1], jnp.nan), "s", "time to 60 m", early=True)
 
@@ -67,3 +68,20 @@ def test_a_store_is_read_once(tmp_path, monkeypatch):
         ask(xr.open_zarr(tmp_path / "scan.zarr", chunks=None, consolidated=False))
         assert sorted(set(read)) == sorted(read) and {"status", "a", "b"} <= {*read}
         read.clear()
+
+
+@pytest.mark.parametrize("speed", [-1.0, 0.0])
+def test_members_that_start_at_or_beyond_an_event_are_noticed(speed):
+    """They fall through the floor; the ball that starts above it bounces."""
+    heights = {"height": [-0.1, 0.0, 0.04]}
+    with pytest.warns(
+        UserWarning, match="that of 'bounce' was never above zero in 2 members. Its event did not happen"
+    ):
+        scan = ensemble(Bouncing(speed=speed), heights, duration=0.1, samples=4, batch=2)
+    assert (scan.status == 0).all() and (scan.h_end[:2] < -0.04).all() and scan.h_end[2] >= 0.0
+
+
+def test_a_member_that_starts_just_after_an_event_is_not_suspected(recwarn):
+    """Its guard rises from zero, or it is in a phase that is over at the end."""
+    rises = ensemble(Bouncing(height=0.0), {"speed": [0.5, 1.0]}, duration=0.15, samples=4)
+    assert (rises.h_end != 0.0).all() and not [w for w in recwarn if "never above" in str(w.message)]

@@ -10,7 +10,7 @@ import pytest
 from jaxgait.ensembles import StoreError, ensemble
 from jaxgait.ensembles import plan as plans
 from jaxgait.ensembles.driver import plan_of
-from jaxgait.ensembles.plan import EFFICIENCY, block_shape, run_task, stored_shape, task_of
+from jaxgait.ensembles.plan import TALLY, block_shape, run_task, stored_shape, task_of
 from jaxgait.ensembles.room import disk_files
 from tests.oscillator import Oscillator
 
@@ -42,9 +42,9 @@ def test_a_block_of_several_batches_has_the_bytes_of_one(monkeypatch, tmp_path):
     one = plan_of(request | {"batch": 31})
     for block in range(2):
         parts, whole = run_task(task_of(several, block)), run_task(task_of(one, block))
-        for name in whole.keys() - {EFFICIENCY}:
+        for name in whole.keys() - {TALLY}:
             assert parts[name].tobytes() == whole[name].tobytes(), name
-        assert parts[EFFICIENCY][0] == whole[EFFICIENCY][0] <= parts[EFFICIENCY][1]
+        assert parts[TALLY][0] == whole[TALLY][0] <= parts[TALLY][1]
     store = ensemble(**request, store=tmp_path / "scan.zarr", progress=False)
     np.testing.assert_array_equal(store.lowest, ensemble(**request, progress=False).lowest)
     assert len([*(tmp_path / "scan.zarr" / "lowest" / "c").iterdir()]) == 2

@@ -12,7 +12,7 @@ from jaxgait.kinds import Transition
 from jaxgait.model import parameter
 from jaxgait.outcome import IncompleteRun, Outcome
 from jaxgait.run import Events, Trajectory
-from jaxgait.solve.guards import _without_event, jump_of_guard, warn_of_guards
+from jaxgait.solve.guards import jump_of_guard, warn_of_guards, without_event
 from tests.solve.test_event_driven import Ball, Bouncing
 
 
@@ -40,7 +40,7 @@ def test_a_guard_of_the_wrong_sign_is_noticed(values, duration, why):
 
 
 def test_a_model_of_the_package_is_not_blamed_for_its_start():
-    message = _without_event(RollingWalker, "that of 'heel strike' is negative")
+    message = without_event(RollingWalker, "that of 'heel strike' is negative")
     assert message.startswith("RollingWalker may have started beyond an event") and "sign" not in message
 
 
