@@ -70,6 +70,7 @@ def test_walks_that_fall_are_counted_and_those_that_follow_do_not():
         bifurcation_diagram(near, Carried(), "a", values, values[:, None], follow=True, **strides)
 
 
+@pytest.mark.slow
 def test_many_strides_from_event_to_event_are_one_kernel():
     class Ball:
         """Of 10 m/s^2, which returns with half of its speed."""

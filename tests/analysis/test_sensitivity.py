@@ -150,6 +150,7 @@ def test_ranges_may_be_logarithmic_and_labelled():
     assert float(found["mean"][0]) == pytest.approx(np.log(1e-2), abs=0.05)
 
 
+@pytest.mark.slow
 def test_parameters_may_have_distributions():
     """With the known indices of a sum, where a range is a uniform distribution, and of a product of normal factors."""
     factors = Measure("product", lambda run: run.model.x * run.model.z, "1", "of two")

@@ -182,6 +182,7 @@ def test_errors_of_a_robust_loss_hold_without_the_normal_law():
 # --- strides --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_gait_that_has_not_settled_is_noticed():
     """A damped oscillation shrinks from stride to stride; the last one is compared."""
     model, phase = with_parameters(Oscillator(), {"damping": 0.2}), np.arange(20) / 20

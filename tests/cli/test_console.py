@@ -125,6 +125,7 @@ def test_a_full_disk_behind_the_standard_output_is_one_line(command):
     assert done.returncode == 2 and done.stderr.endswith(message) and b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_command_runs_without_an_output_or_messages(tmp_path):
     """As from a service: `2>&-` leaves `sys.stderr` None, on which JAX and progress bars fail."""
     run = f"{sys.executable} -m jaxgait run bungee --duration 1 --samples 4 --out {tmp_path}/run.nc >&- 2>&-"

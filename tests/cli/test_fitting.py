@@ -136,6 +136,7 @@ def test_several_curves_give_the_fit_of_their_trials(jumps, tmp_path, capsys):
     assert "Bungee: height fitted to anna.csv, ben.csv" in page and "mass = 62 kg" in page
 
 
+@pytest.mark.slow
 def test_what_is_known_of_one_curve_is_recorded(jumps, tmp_path, capsys):
     known = "--given mass=62 initial.v=0 --noise 0.2 --starts 1"
     files = f"--json {tmp_path}/f.json --out {tmp_path}/f.nc"

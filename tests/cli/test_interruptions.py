@@ -126,6 +126,7 @@ def test_nothing_is_waited_for(program, number, code):
     assert (child.returncode, output) == (code, "jaxgait: interrupted\n") and time.monotonic() - begun < 10.0
 
 
+@pytest.mark.slow
 def test_a_scan_does_not_wait_for_its_blocks(tmp_path):
     """The process ends while a block runs, and reports what is safe."""
     program = (

@@ -104,6 +104,7 @@ def test_the_verdict_on_a_bad_stride(tmp_path, capsys):
     assert (tmp_path / "my.json").read_text() == "old"
 
 
+@pytest.mark.slow
 def test_a_stride_of_ones_own_drives_the_knee(tmp_path, capsys):
     path = tmp_path / "my.csv"
     path.write_text(GOOD)

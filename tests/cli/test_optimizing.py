@@ -187,6 +187,7 @@ def test_a_front_that_is_better_than_the_search_says_so():
     assert not improvement(rope_front(), {"maximize": "clearance"}, dataclasses.replace(found, objective=21.0))
 
 
+@pytest.mark.slow
 def test_what_a_search_found_is_written_before_what_follows(tmp_path, capsys):
     def failing(*_, **request):  # or killed, for its memory
         assert "best" in json.loads((tmp_path / "b.json").read_text()) and (tmp_path / "r" / "report.html").exists()
@@ -352,6 +353,7 @@ def test_a_robust_search_from_the_shell(tmp_path, capsys):
     assert float(page.split("largest difference: ")[1].split("%")[0]) < 1.0
 
 
+@pytest.mark.slow
 def test_what_runs_of_a_design_from_a_periodic_gait_do_is_said():
     found = dataclasses.replace(searched(), model=Oscillator(), best={"stiffness": 8.0})
     assert following.from_the_start(found, {}) == ("", True)  # its own runs show it
@@ -375,6 +377,7 @@ def reaching(found, value):
     return dataclasses.replace(found, scenarios=None, objective=value)
 
 
+@pytest.mark.slow
 def test_runs_that_reach_another_gait_than_the_best_one_are_told_from_it():
     gait = "through the periodic gait (implicit differentiation)"
     found = dataclasses.replace(searched(), model=Oscillator(), best={"stiffness": 8.0}, gradient=gait)

@@ -29,6 +29,8 @@ from jaxgait.solve import simulate
 from jaxgait.solve.schemes import SCHEMES
 from jaxgait.solve.solvers import SOLVERS
 
+COMPILED = {"exoskeleton", "jumper", "jumping-robot"}
+"""Models that compile programs when they are made or listed."""
 ENDED = xr.Dataset({"x": ("time", np.zeros(2))}, {"time": np.arange(2.0)}, {"status": 0})
 """As much of a run as the command line looks at."""
 
@@ -173,6 +175,7 @@ def test_view_of_other_files_is_one_clear_line(content, tmp_path, capsys):
         assert stop.value.code == 2 and "not the result of a run or scan" in output and output.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_what_does_not_reach_its_end_is_written_and_exits_with_1(tmp_path, monkeypatch, capsys):
     out = tmp_path / "run.nc"
     monkeypatch.setattr(Bungee, "numerics", Bungee.numerics._replace(max_steps=20))
@@ -358,6 +361,7 @@ def test_a_search_for_the_smallest(tmp_path):
     assert record["best"]["stiffness"] < record["start"]["stiffness"][0]
 
 
+@pytest.mark.slow
 def test_the_initial_state_and_the_steps(tmp_path):
     out = tmp_path / "run.nc"
     cli.main(f"run bungee --initial x=-20 v=1 --duration 1 --samples 4 --atol 1e-8 --max-step 0.1 --out {out}".split())
@@ -374,6 +378,7 @@ def test_options_of_a_scheme(monkeypatch):
     assert given["scheme"] == "TimeStepping" and given["precision"] == "float32" and "rtol" not in given
 
 
+@pytest.mark.slow
 def test_a_scan_over_and_from_initial_states(tmp_path):
     out = tmp_path / "scan.nc"
     cli.main(f"scan bungee --over initial.x=-30,-20 --initial v=2 --duration 1 --samples 4 --out {out}".split())
@@ -382,7 +387,7 @@ def test_a_scan_over_and_from_initial_states(tmp_path):
     assert data["initial.v"].attrs == {"units": "m/s", "long_name": "velocity, downward, at the start"}
 
 
-@pytest.mark.parametrize("name", models())
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in COMPILED else []) for n in models()])
 def test_every_model_of_the_catalogue_is_there_and_listed(name, capsys):
     chosen = model(name)
     chosen.validate()

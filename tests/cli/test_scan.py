@@ -122,6 +122,7 @@ def test_precision_and_damage_are_said(tmp_path, capsys):
     assert "precision: float32" in shown.out and "damaged: do not trust block 0" in shown.err and stop.value.code == 1
 
 
+@pytest.mark.slow
 def test_a_sample_is_extended_and_its_parts_are_joined(tmp_path, capsys):
     sample = ["scan", "bungee", "--over", "mass=60:80", "--duration", "2", "--observe", "peak_rope_force", "--sobol"]
     first, more, both, whole = (str(tmp_path / f"{name}.nc") for name in ("first", "more", "both", "whole"))

@@ -90,6 +90,7 @@ class Tabled(Oscillator):
     table: np.ndarray = eqx.field(default_factory=lambda: np.arange(4))
 
 
+@pytest.mark.slow
 def test_the_shape_of_an_array_makes_another_program():
     observe = lambda run: {"rows": run["x"][-1] * 0.0 + len(run.model.table)}
     tables = (np.arange(4), np.arange(4).reshape(2, 2))

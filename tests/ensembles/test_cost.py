@@ -10,6 +10,7 @@ from tests.oscillator import Oscillator
 REQUEST = {"duration": 2.0, "samples": 10, "rtol": 1e-4, "observe": lowest, "retry": False, "workers": 1}
 
 
+@pytest.mark.slow
 def test_an_estimate_runs_a_sample_and_counts_the_blocks_of_a_store(tmp_path):
     place = tmp_path / "scan.zarr"
     cost = estimate(Oscillator(), MEMBERS, **REQUEST, batch=8, store=place)

@@ -97,6 +97,7 @@ def test_compiles_once(scan):
     assert len(batches._programs) == before
 
 
+@pytest.mark.slow
 def test_trajectories_share_their_times_or_have_their_own():
     data = ensemble(Oscillator(), {"mass": [1.0, 2.0]}, duration=2.0, samples=20, trajectories=True)
     assert data.x.dims == ("mass", "time") and data.energy.attrs["units"] == "J"
@@ -109,6 +110,7 @@ def test_trajectories_share_their_times_or_have_their_own():
     assert strides.x.dims == strides.time.dims == ("sample", "instant")
 
 
+@pytest.mark.slow
 def test_only_named_histories_are_kept(tmp_path):
     kept = {"members": {"mass": [1.0, 2.0]}, "duration": 2.0, "samples": 20}
     few = ensemble(Oscillator(), **kept, trajectories=["energy", "x"], store=tmp_path / "few.zarr")
@@ -150,6 +152,7 @@ def test_a_poisoned_member_changes_no_other_bit():
     assert sum(summary(bad).values()) == 9 and summary(bad)["ended early: broke"] == 1
 
 
+@pytest.mark.slow
 def test_retries_complete_failed_members():
     # Explicit steps of 4e-5 s would be needed for the second member; nothing helps the third; the fourth may end so.
     members = zipped(
@@ -172,6 +175,7 @@ def test_retries_complete_failed_members():
     np.testing.assert_array_equal(given_up.status, first)
 
 
+@pytest.mark.slow
 def test_tighter_tolerances_are_no_retry_at_the_limit_of_steps():
     """They need more steps; a stiff solver may need fewer."""
     request = {"duration": 2.0, "samples": 4, "max_steps": 3}
@@ -283,6 +287,7 @@ def test_reverse_mode_agrees_with_forward_mode(forward, monkeypatch):
     np.testing.assert_allclose(reverse.end_gradient, forward.end_gradient, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_extremes_are_differentiated_in_forward_mode_however_many_parameters_there_are(monkeypatch):
     monkeypatch.setattr(driver, "FORWARD_UP_TO", 0)  # reverse mode is 20 % off here
     fastest = Measure("fastest", lambda run: run.extremes("v").largest, "m/s", "largest speed", watch=("v",))
@@ -308,6 +313,7 @@ def test_lost_derivatives_are_warned_of_but_not_of_results_that_are_nan():
         ensemble(Oscillator(), {"mass": [1.0, 0.3]}, **request, solver="Ros4")
 
 
+@pytest.mark.slow
 def test_gradient_by_an_initial_state_and_differences():
     request = {"duration": 2.0, "samples": 4, "observe": end}
     data = ensemble(Oscillator(growth=0.1), {"mass": [2.0]}, **request, gradient=["initial.x"])
@@ -353,6 +359,7 @@ def test_impossible_requests_raise(kwargs, error, message):
         ensemble(Oscillator(), {"mass": [1.0]}, **kwargs)
 
 
+@pytest.mark.slow
 def test_names_of_a_gradient_have_an_order():
     request = {"model": Oscillator(), "members": {"mass": M}, **QUICK}
     names = ["stiffness", "mass"]
@@ -365,6 +372,7 @@ def test_names_of_a_gradient_have_an_order():
         driver.plan_of({**request, "trajectories": iter([3])})
 
 
+@pytest.mark.slow
 def test_derivatives_that_are_all_zero_are_pointed_out():
     above = Measure("above", lambda run: jnp.mean(jnp.where(run["x"] > 0.0, 1.0, 0.0)), "1", "share of samples")
     mean = Measure("mean", lambda run: jnp.mean(run["x"]), "m", "mean position")
@@ -374,6 +382,7 @@ def test_derivatives_that_are_all_zero_are_pointed_out():
     assert (found.above_gradient == 0.0).all() and (found.mean_gradient != 0.0).all()
 
 
+@pytest.mark.slow
 def test_counts_have_no_gradient():
     count = Measure("count", lambda run: jnp.sum(run["x"] > 0.0), "1", "samples beyond zero")
     end = Measure("end", lambda run: run["x"][-1], "m", "position at the end")
@@ -404,6 +413,7 @@ def test_the_label_of_a_parameter_needs_its_values():
         ensemble(Oscillator(), members, **QUICK)
 
 
+@pytest.mark.slow
 def test_other_labels_of_the_same_members_are_another_scan(tmp_path):
     scan = lambda ratio: ensemble(
         Oscillator(), zipped({"mass": [1.0, 2.0]}, axes={"ratio": ratio}), **QUICK, store=tmp_path / "a.zarr"
@@ -413,11 +423,13 @@ def test_other_labels_of_the_same_members_are_another_scan(tmp_path):
         scan([2.0, 1.0])
 
 
+@pytest.mark.slow
 def test_the_error_of_float32_has_all_samples():
     error = float32_error(Oscillator(), {"mass": M}, duration=2.0, samples=70, trajectories=True)
     assert error.x.sizes["time"] == 71 and (abs(error.x) < 0.01).all()
 
 
+@pytest.mark.slow
 def test_members_with_unrecorded_events_are_not_complete():
     with pytest.warns(IncompleteRun, match="limit of events"):
         few = ensemble(Bungee(), {"mass": [70.0]}, duration=60.0, samples=50, trajectories=True, max_events=3)

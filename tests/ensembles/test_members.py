@@ -149,6 +149,7 @@ def test_sets_that_do_not_fit_in_memory_raise_before_anything_is_allocated(monke
     assert grid({"mass": values, "stiffness": values[:900]}).size == 900_900
 
 
+@pytest.mark.slow
 def test_a_label_with_the_name_of_a_result_raises_before_the_work():
     from jaxgait.ensembles import ensemble
 

@@ -66,6 +66,7 @@ def walks(*masses, dim="subject"):
     return leg, forces.assign_coords({name: label for name, label in who.labels.items()})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unaligned")
 def test_each_of_several_people_is_compared_with_what_is_expected_of_them():
     with pytest.warns(MotionWarning, match="p3: the body mass is not known"):

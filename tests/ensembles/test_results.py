@@ -15,6 +15,7 @@ from tests.oscillator import Oscillator, peaks
 MASSES = {"mass": np.linspace(60.0, 80.0, 8)}
 
 
+@pytest.mark.slow
 def test_a_store_is_opened_without_dask_which_takes_longer_than_the_reading(tmp_path):
     store = tmp_path / "scan.zarr"
     scan = ensemble(Oscillator(), MASSES, duration=2.0, observe=peaks, batch=2, store=store, progress=False)

@@ -97,6 +97,7 @@ def test_the_store_contains_the_results_that_memory_would(whole):
     xr.testing.assert_identical(xr.open_zarr(whole).load(), stored)
 
 
+@pytest.mark.slow
 def test_histories_and_gradients_are_stored_too(tmp_path):
     kwargs = {
         "trajectories": True,
@@ -245,6 +246,7 @@ class Heavier(Bungee):
         return super().vector_field(t, y)._replace(v=2 * self._acceleration(y))
 
 
+@pytest.mark.slow
 def test_of_other_measures_only_their_names_are_listed(tmp_path):
     mass = {"mass": [60.0, 70.0]}
     scan = lambda *names: ensemble(Bungee(), mass, duration=2.0, observe=names, store=tmp_path / "scan.zarr")
@@ -810,6 +812,7 @@ def test_measures_in_another_order_are_the_same_scan(tmp_path):
     assert content(ask["store"]) == before
 
 
+@pytest.mark.slow
 def test_results_are_in_the_order_of_the_model_and_of_the_request(tmp_path):
     ask = {"duration": 2.0, "samples": 10, "observe": ["peak_rope_force", "clearance"]}
     run = simulate(Bungee(), **ask)

@@ -44,6 +44,7 @@ def test_invalid_members_are_marked_and_change_no_other(tmp_path):
     assert {*spread(table(scan), 8, "peak_rope_force")} <= {0, 1, 6, 7}  # what pictures and pages run again
 
 
+@pytest.mark.slow
 def test_trajectories_and_starts_of_invalid_members_are_missing(tmp_path):
     request = {"duration": 2.0, "samples": 10, "trajectories": True, "precision": "float32", "batch": 3}
     members = {"mass": [-1.0, 70.0, 80.0], "initial.v": [0.5, 1.0, np.nan]}
@@ -161,6 +162,7 @@ class Timer(Bungee):
         return jnp.sqrt(self.mass - 60.0) - 1.0
 
 
+@pytest.mark.slow
 def test_members_whose_run_would_not_last_are_invalid():
     """Also where a measure needs to know the longest interval between samples."""
     fastest = Measure("fastest", lambda run: run["v"].max(), "m/s", "largest speed", interval=0.5)

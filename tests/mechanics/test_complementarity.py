@@ -75,6 +75,7 @@ def test_many_contacts_go_to_projection():
     assert (solution.mode == -1).all() and float(solution.violation.max()) < 1e-11
 
 
+@pytest.mark.slow
 def test_reverse_mode_through_sweeps_names_what_works():
     def impulse(speed):
         return projected([[1.0, 0.0], [0.0, 1.0]], [-speed, 5.0], [0.6], [True]).impulses[0]

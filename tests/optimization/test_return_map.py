@@ -18,6 +18,7 @@ from tests.optimization.oscillator import Oscillator
 TASK: dict[str, Any] = {"minimize": "bounce_time", "return_map": BOUNCE, "samples": 10}
 
 
+@pytest.mark.slow
 def test_values_and_slopes_are_those_of_the_gait_without_the_transient():
     found = sensitivities(Kicked(), **TASK, subject_to="highest <= 2")
     e, kick = 0.6, 2.0

@@ -39,6 +39,7 @@ SWINGS = {
 QUICK = {"duration": 12.0, "starts": 1, "progress": False}
 
 
+@pytest.mark.slow
 def test_the_heaviest_governs_the_worst_case():
     found = optimize(Bungee(), **ROPE, across=MASSES, robust="worst", **QUICK)
     assert found.best["stiffness"] == pytest.approx(JUST_SAFE, rel=1e-6)
@@ -80,6 +81,7 @@ def test_slopes_over_all_scenarios_are_those_of_differences(worst):
     np.testing.assert_allclose(found.slopes[0, :, 0], differences, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_gaits_are_solved_for_in_every_scenario_and_a_search_is_continued(tmp_path):
     """The mean amplitude over three dampers, at the least stiffness at which the least damped keeps a limit."""
     file = tmp_path / "search.jsonl"

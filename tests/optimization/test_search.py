@@ -281,6 +281,7 @@ class Loaded(Oscillator):
     load: Any = eqx.field(default_factory=lambda: np.zeros(3))
 
 
+@pytest.mark.slow
 def test_a_checkpoint_knows_the_arrays_of_its_model(tmp_path):
     request = {"maximize": "excursion", "over": {"k": BOX["k"]}, "starts": 1, "iterations": 1, **QUICK}
     optimize(Loaded(), checkpoint=tmp_path / "search.jsonl", **request)
@@ -295,6 +296,7 @@ class Driven(Oscillator):
     drive: Callable = eqx.field(static=True, default=abs)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_knows_the_functions_of_its_model(tmp_path):
     request = {"maximize": "excursion", "over": {"k": BOX["k"]}, "starts": 1, "iterations": 1, **QUICK}
     drives = [eval("lambda t: 2.0 * t"), eval("lambda t: 3.0 * t")]

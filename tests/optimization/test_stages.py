@@ -20,6 +20,7 @@ REQUEST = {
 }
 
 
+@pytest.mark.slow
 def test_each_stage_goes_on_from_the_optimum_before(tmp_path):
     file = tmp_path / "search.jsonl"
     found = optimize(Bungee(), continue_in={"linear_drag": [4.0, 2.0, 1.0]}, checkpoint=file, **REQUEST)

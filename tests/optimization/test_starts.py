@@ -61,6 +61,7 @@ def test_slopes_are_those_of_runs(found):
         assert float(first[f"objective_gradient[{name}]"]) == pytest.approx(difference, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_given_components_are_kept_and_the_found_ones_go_over_them(tmp_path, monkeypatch):
     file, given = tmp_path / "search.jsonl", {"v": xr.DataArray([100.0, 500.0], attrs={"units": "cm/s"})}
     found = optimize(Throw(), checkpoint=file, initial=given, **TASK)

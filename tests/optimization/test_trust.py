@@ -124,6 +124,7 @@ def test_slopes_that_are_not_finite_at_most_starts_are_a_fault():
     assert fault(InClosedForm(bowl, lambda x: np.full(2, np.nan)), STARTS) == "it is not finite at 5 of 5 starts"
 
 
+@pytest.mark.slow
 def test_where_the_gradient_means_nothing_the_search_goes_without():
     """A speed read off in steps of 1 m/s: the slope is zero everywhere, the jumper's speed at 12 m/s is found."""
     coarse = lambda run: jnp.abs(jnp.floor(run.ys.v[-1]) - 12.0)
@@ -136,6 +137,7 @@ def test_where_the_gradient_means_nothing_the_search_goes_without():
     )
 
 
+@pytest.mark.slow
 def test_what_the_surroundings_of_the_optimum_say_against_its_slopes_is_said():
     options = {"over": {"k": (15.0, 40.0)}, "gradient": "run", "method": "SLSQP", "starts": 1, "progress": False}
     steps = optimize(Oscillator(), maximize=lambda run: jnp.floor(run.model.k), duration=1.0, **options)

@@ -56,6 +56,7 @@ def test_members_are_accepted_one_by_one(model):
     assert (accepted(model, many) == (many["c"] <= 1.0)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gradient", ["gait", "run"])
 def test_the_best_design_is_one_that_the_model_accepts(gradient):
     found = optimize(

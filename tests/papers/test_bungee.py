@@ -165,6 +165,7 @@ def test_light_drag_lets_the_rope_go_slack_again_as_in_scipy():
     np.testing.assert_allclose([solution.ys.x[-1], solution.ys.v[-1]], peer.y[:, -1], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_single_precision_agrees_to_its_digits():
     with precision.use("float32"):
         low = clearance(with_parameters(Bungee(), {}))

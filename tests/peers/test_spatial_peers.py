@@ -102,7 +102,7 @@ def random_state(rng, tree):
     ("seed", "kinds"),
     [
         (1, ["free", "hinge", "ball", "universal", "prismatic"]),
-        (2, ["hinge", "universal", "prismatic", "ball", "free"]),
+        pytest.param(2, ["hinge", "universal", "prismatic", "ball", "free"], marks=pytest.mark.slow),
     ],
 )
 def test_random_trees_against_pinocchio(seed, kinds):
@@ -177,6 +177,7 @@ def to_mujoco(tree):
     return model
 
 
+@pytest.mark.slow
 def test_random_tree_with_free_base_against_mujoco():
     rng = np.random.default_rng(3)
     tree = random_tree(rng, 5, ["free", "hinge", "ball", "universal", "prismatic"])

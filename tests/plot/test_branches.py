@@ -72,6 +72,7 @@ class Growth(eqx.Module):
     r: float = parameter(2.8, unit="1/s", doc="growth")
 
 
+@pytest.mark.slow
 def test_a_branch_of_doubled_period_starts_at_its_origin():
     logistic = lambda model, z: model.r * z * (1.0 - z)
     single = continuation(logistic, Growth(), "r", np.array([0.6]), (2.8, 3.2))
@@ -116,6 +117,7 @@ def test_lines_bend_as_their_branches_do(squared):
     assert np.abs(turns).max() < 0.1, "rad: no kinks"
 
 
+@pytest.mark.slow
 def test_the_birth_of_a_branch_is_drawn_as_it_is():
     """Where z = 1 +- 0.05 sqrt(r): the smaller the amplitude, the shorter the way in which the branch turns."""
 

@@ -50,6 +50,7 @@ def test_an_excursion_does_not_take_the_range_of_the_colours(sign):
     assert designs._of_the_better(np.full(3, 2.0), 2.0) == {"vmin": 2.0}
 
 
+@pytest.mark.slow
 def test_a_start_that_failed_is_a_cross_alone():
     found = optimize(Bungee(), minimize="peak_rope_force", over=BOX, starts=2, iterations=2, **RUN)
     history = found.history.copy(deep=True)

@@ -73,6 +73,7 @@ def test_the_python_line_gives_the_numbers_of_the_scan(scan, shown):
     xr.testing.assert_equal(again(scan.isel(mass=mass, stiffness=stiffness)), there["run"])
 
 
+@pytest.mark.slow
 def test_a_page_pairs_histories_with_their_references_and_knows_the_stride(tmp_path):
     run = jaxgait.simulate(Prosthesis(), strides=2, samples=20)
     run.to_netcdf(tmp_path / "run.nc", engine="h5netcdf")
@@ -217,6 +218,7 @@ def test_again_takes_one_member_as_xarray_selects_it(scan):
         again(scan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["float64", "float32"])
 def test_a_run_from_the_models_own_start_names_no_start(scan, kind):
     run = jaxgait.simulate(Bungee(), duration=1.0, samples=2, initial_state=Bungee().initial_state())
@@ -288,6 +290,7 @@ class Shown(Hopping):
     scene = lamp
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [True, *(pytest.param(x, marks=pytest.mark.slow) for x in (False, ["h", "v"]))])
 def test_scenes_of_members_may_read_the_phase(kept):
     members = ensemble(Shown(), {"speed": [0.5, 1.0]}, samples=40, trajectories=kept)

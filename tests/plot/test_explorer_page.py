@@ -129,6 +129,7 @@ def test_the_first_scanned_parameter_is_across(scan):
     assert (one["x"], one["y"]) == ("mass", "clearance")
 
 
+@pytest.mark.slow
 def test_motions_of_which_some_histories_were_kept_are_simulated():
     grid = {"mass": [60.0, 70.0]}
     found = jaxgait.ensemble(jaxgait.Bungee(), grid, duration=2.0, samples=9, trajectories="height", progress=False)
@@ -139,6 +140,7 @@ def test_motions_of_which_some_histories_were_kept_are_simulated():
     assert len(said) == 1 and [*labels] == ["height", "x", "rope_force"], "what the scene reads"
 
 
+@pytest.mark.slow
 def test_a_store_whose_axes_are_turned_has_a_page(tmp_path):
     """Of which values are read when they are needed, and which xarray cannot index along both axes at once."""
     grid = {"mass": [60.0, 70.0], "stiffness": [15.0, 40.0]}

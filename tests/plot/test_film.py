@@ -59,7 +59,10 @@ except OSError as error:
 
 
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="no such limits here")
-@pytest.mark.parametrize(("kind", "why"), [("gif", "File too large"), ("mp4", "the encoder failed: is the disk full?")])
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [("gif", "File too large"), pytest.param("mp4", "the encoder failed: is the disk full?", marks=pytest.mark.slow)],
+)
 def test_a_full_disk_leaves_the_old_film(kind, why, tmp_path):
     """A GIF that is cut off between two frames is a shorter one."""
     path = dot().save(tmp_path / f"dot.{kind}")
@@ -140,6 +143,7 @@ def jump():
     return jaxgait.simulate(Bungee(), duration=6.0, samples=60)
 
 
+@pytest.mark.slow
 def test_films_are_not_among_the_open_figures_of_pyplot(jump):
     """Which warns of more than 20, and shows those of a cell of a notebook again below it."""
     moving = film.animate(jump, speed=4.0, fps=10)
@@ -155,6 +159,7 @@ def test_a_film_moves_at_the_speed_that_it_says(jump, tmp_path):
         assert image.n_frames == 16 and image.info["duration"] == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("speed", "fps"), [(3.0, 2), (7.0, 5), (8.0, 2), (20.0, 1)])
 @pytest.mark.parametrize("saved", [None, 1, 30])
 def test_few_frames_move_at_the_speed_that_the_title_says(jump, speed, fps, saved, tmp_path):
@@ -167,7 +172,15 @@ def test_few_frames_move_at_the_speed_that_the_title_says(jump, speed, fps, save
     assert sum(times) == pytest.approx(1000.0 * 6.0 / speed * (1.0 + 1.0 / steps), abs=10.0), "and the last frame"
 
 
-@pytest.mark.parametrize(("own", "fps"), [(25, 50), (30, None), (60, None), (25, 12.5)])
+@pytest.mark.parametrize(
+    ("own", "fps"),
+    [
+        pytest.param(25, 50, marks=pytest.mark.slow),
+        (30, None),
+        pytest.param(60, None, marks=pytest.mark.slow),
+        (25, 12.5),
+    ],
+)
 def test_no_rate_changes_the_speed(jump, tmp_path, own, fps):
     times = frame_times(film.animate(jump, speed=6.0, fps=own).save(tmp_path / "jump.gif", fps=fps, dpi=20))
     assert sum(times) == pytest.approx(1000.0, abs=1500.0 / (fps or own)), "and a frame"

@@ -20,6 +20,7 @@ def jump():
     return jaxgait.simulate(Bungee(mass=60.0), duration=4.0, samples=8)
 
 
+@pytest.mark.slow
 def test_the_model_is_made_from_the_attributes(jump):
     assert float(rebuilt(jump).mass) == 60.0
     member = jaxgait.ensemble(Bungee(), {"ground": [50.0, 80.0]}, duration=2.0, samples=4, trajectories=True)
@@ -93,6 +94,7 @@ def test_a_run_that_ended_early_stops_where_it_ended(jump):
     assert scene._until_the_end(xr.Dataset({"lit": ("time", [True, False, True])})).sizes["time"] == 3
 
 
+@pytest.mark.slow
 def test_the_forces_of_a_rigid_walker_carry_its_weight():
     model = RigidWalker()
     found = scene.scene(jaxgait.simulate(model, duration=1.5, dt=1e-3))

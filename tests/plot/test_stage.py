@@ -36,6 +36,7 @@ def walk(span=(2.0, 1.5), curves=(), seconds=10.0, forces=(), views=None):
     return Scene(time, (), own, Ground(), forces=forces, curves=curves, readouts={"height": (80.0 - time, "m")})
 
 
+@pytest.mark.slow
 def test_runs_of_one_mechanism_have_one_scale():
     """A deeper fall needs a larger view, and a heavier jumper a larger scale of forces."""
     runs = [jaxgait.simulate(Bungee(mass=mass), duration=10.0, samples=50) for mass in (50.0, 90.0)]
@@ -177,6 +178,7 @@ def test_curves_are_not_joined_where_they_jump():
     assert not np.isnan(other).any()
 
 
+@pytest.mark.slow
 def test_a_scene_knows_when_its_run_jumps():
     run = jaxgait.simulate(RollingWalker(), duration=1.0, samples=100)
     np.testing.assert_allclose(scene(run).instants, run.event_time)

@@ -241,6 +241,7 @@ def test_curves_of_a_drift_or_with_gaps_have_no_order():
     assert order(np.ones((1, 1, 3))).tolist() == [0], "one stride repeats nothing"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("apart", "expected"), [(0.008, 1), (0.0092, 2)])  # rad: 0.46 and 0.53 deg
 def test_a_picture_and_the_measure_of_one_knee_have_the_same_order(apart, expected):
     knee = np.append(np.concatenate([h * SHAPE for h in (1.0, 1.0 + apart) * 5]), 0.0) / SHAPE.max()

@@ -63,6 +63,7 @@ class Landing(eqx.Module):
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("residue", [0.0, 1.0])
 def test_both_feet_of_a_plastic_landing_are_events(residue):
     runs = all_of(Landing, height=HEIGHTS, residue=jnp.full_like(HEIGHTS, residue))
@@ -146,12 +147,14 @@ def test_two_clocks_tick_in_the_order_of_declaration_until_the_end(scheme):
         np.testing.assert_allclose(times[kinds == 1], interval * ticks[2::3], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_ticks_have_derivatives():
     """That of a tick is its number, also where two coincide."""
     times = lambda interval: hybrid(Clocks(interval), events=8, t_end=0.65).ts
     np.testing.assert_allclose(jax.jit(jax.jacfwd(times))(0.1), [1, 2, 3, 3, 4, 5, 6, 6], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_sample_at_an_event_is_the_state_before_it():
     @jax.jit
     @jax.vmap
@@ -182,6 +185,7 @@ class Disarmed(eqx.Module):
         return {"down": Transition(0, None, lambda t, y: y.z, armed=armed)}
 
 
+@pytest.mark.slow
 def test_crossings_that_do_not_count_use_up_no_events_in_reverse_mode():
     scheme = EventDriven(diffrax.Bosh3(scan_kind="lax"), dt=0.02, max_steps=2000)
     found = lambda since, mode: hybrid(Disarmed(since), events=1, t_end=40.0, scheme=scheme.in_mode(mode))
@@ -216,6 +220,7 @@ class Grazing(Disarmed):
         return {"touch": Transition(0, None, lambda t, y: (t - self.since) ** 2 - 0.0 * y.z)}
 
 
+@pytest.mark.slow
 def test_where_an_event_is_not_located_the_motion_until_then_stays():
     ts = jnp.linspace(0.0, 2.0, 9)
 

@@ -234,6 +234,7 @@ class Hopping(Bouncing):
         }
 
 
+@pytest.mark.slow
 def test_samples_know_their_phase():
     run = simulate(Hopping(), samples=400)
     np.testing.assert_array_equal(run.phase, run.h < 0.0)
@@ -290,6 +291,7 @@ class Alternating(Model):
         }
 
 
+@pytest.mark.slow
 def test_a_sample_at_an_event_has_the_phase_before_and_clocks_change_none():
     run = simulate(Alternating(), samples=20)  # every tenth of a second
     changes = np.array([0.5, 1.0, 1.5]) + 1e-6
@@ -325,6 +327,7 @@ def test_a_run_that_starts_beyond_its_end_is_over_there():
     assert float(slope(1.6)) == 1.0  # of the state at the start
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_an_end_that_is_not_armed_or_zero_at_the_start_ends_no_run():
     assert int(hybrid(Armed(height=1.6, speed=1.0), events=1, t_end=0.05).status) == Outcome.COMPLETED

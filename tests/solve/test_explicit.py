@@ -10,7 +10,11 @@ from tests.solve import problems
 from tests.solve.problems import SLOPE, largest_error, order_between
 
 SOLVERS = [RK4, Bosh3, Tsit5, Dopri8, Verner8]
-ORIGINALS = [(Bosh3, diffrax.Bosh3), (Tsit5, diffrax.Tsit5), (Dopri8, diffrax.Dopri8)]
+ORIGINALS = [
+    (Bosh3, diffrax.Bosh3),
+    (Tsit5, diffrax.Tsit5),
+    pytest.param(Dopri8, diffrax.Dopri8, marks=pytest.mark.slow),
+]
 
 
 @problems.SMOOTH

@@ -29,7 +29,10 @@ def test_every_mechanism_completes_near_float64(case):
 @pytest.mark.parametrize(
     "case",
     [
-        float32.Case(Bungee(), {"duration": 20.0}, "lowest point", "m", float32.largest("x"), 0.05),
+        pytest.param(
+            float32.Case(Bungee(), {"duration": 20.0}, "lowest point", "m", float32.largest("x"), 0.05),
+            marks=pytest.mark.slow,
+        ),
         float32.Case(Walker(), {"duration": 1.0}, "hip", "m", float32.curve("x"), 1e-4),
     ],
     ids=identity,
@@ -90,6 +93,7 @@ def test_values_that_are_not_finite_still_end_a_run():
     assert np.isfinite(run.x.sel(time=slice(0.0, 0.9))).all() and np.isnan(run.x[-1])
 
 
+@pytest.mark.slow
 def test_a_scan_lists_the_members_computed_in_float64():
     class Fragile(Oscillator):
         """Its force is NaN in float32 for light masses."""
