@@ -119,7 +119,7 @@ def test_every_dependency_is_used():
     """What nothing imports (nor names as xarray's engine or to `checks.library`) is not a dependency."""
     project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    ours = ("store", "film", "explore", "pareto", "bayes")
+    ours = ("store", "film", "explore", "pareto", "bayes", "robots")
     declared = [
         set(re.findall(r"[A-Za-z]\w+", line.replace("-", "_").replace("pillow", "PIL")))
         for line in [*project["dependencies"], *(x for name in ours for x in extras[name])]

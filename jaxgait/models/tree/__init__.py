@@ -4,6 +4,7 @@ from jaxgait.registry import lazy
 
 __getattr__ = lazy(
     __name__,
+    mjcf="from_mujoco",
     model="TreeModel TreeState",
     motions="Sampled",
     parts="ContactPoint Force LockedJoint PrescribedJoint Spring Torque",
