@@ -103,8 +103,8 @@ def aligned(leg: Prosthesis) -> Prosthesis:
 
     most = round(ALIGNED_WITHIN / HEIGHT_STEP)
     reference = straight_ankle_height(Prosthesis()) - straight_ankle_height(leg)  # all are counted from the default leg
-    tried = [_raised(leg, reference + k * HEIGHT_STEP) for k in range(-most, most + 1)]
-    heights = np.array([float(one.height_offset) for one in tried])
+    rises = reference + HEIGHT_STEP * np.arange(-most, most + 1)
+    heights = float(leg.height_offset) + rises / float(leg.hip_lift)
     anonymous = dataclasses.replace(leg.drive, name="", side="", person=None)  # one program for all people
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IncompleteRun)  # those that fold are part of the search
@@ -121,7 +121,7 @@ def aligned(leg: Prosthesis) -> Prosthesis:
         text = f"{what}, with a millimetre to spare; it was not aligned"
         warn_user(NotAligned(text, "height_offset"))
         return leg
-    return tried[int(np.argmax(worst >= np.max(worst) - EQUAL_RHO))]
+    return with_parameters(leg, {"height_offset": float(heights[np.argmax(worst >= np.max(worst) - EQUAL_RHO)])})
 
 
 REFERENCE_MASS = 85.07
