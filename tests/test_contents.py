@@ -158,6 +158,7 @@ def test_a_tree_with_default_contents_needs_no_record(monkeypatch):
         rebuilt(result_of(other))
 
 
+@pytest.mark.slow
 def test_a_tree_is_made_from_its_record():
     """Its bodies are in the record, in their order; functions are not."""
     hip = {"hip": Spring("trunk", stiffness=5.0)}

@@ -86,6 +86,7 @@ def test_a_scan_over_elements_has_gradients_and_can_be_rerun():
     assert start[0].values.tolist() == [2.0, 6.0]
 
 
+@pytest.mark.slow
 def test_a_scan_over_arrays_alone_has_units_and_can_be_rerun():
     scan = ensemble(Throw(), {"push": np.array([np.zeros((2, 2)), np.ones((2, 2))])})
     assert scan.push_values.attrs == {"units": "m/s^2", "long_name": "pushes"}

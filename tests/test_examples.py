@@ -50,6 +50,8 @@ LONG |= {
 }
 LONG |= {"bifurcation_diagram", "critical_value", "clearance", "fit", "sensitivities", "Trial", "FittedTrial"}
 LONG |= {"integrate", "hybrid", "march", "PoincareMap", "StroboscopicMap"}
+LONG |= {"recording", "Film.save", "PoincareMap.start", "TreeModel.after_impact", "branch_diagram", "jumps", "order"}
+LONG |= {"step_mismatch", "histories", "run_columns", "export", "undefined", "Log"}
 LONG |= {"locate", "period_doubled", "bifurcation_curve", "sobol_indices", "Program", "program_of"}
 LONG |= {"program_for_all_values", "compiled", "warn_of_section", "PoincareMap.first_point", "PoincareMap.going_on"}
 LONG |= {"periods", "plastic_impact"}

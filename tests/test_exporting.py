@@ -106,6 +106,7 @@ def _saved(walk, path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "made",
     [

@@ -105,6 +105,7 @@ except OSError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="no such limits here")
 def test_the_limit_of_a_process_is_found_before_hdf5_finds_it(tmp_path):
     path = tmp_path / "x.nc"

@@ -28,6 +28,7 @@ def test_growth_of_memory_is_that_of_the_later_half(monkeypatch, calls, growth):
     assert len(run) == calls and row.measured.startswith(f"{growth:g}")
 
 
+@pytest.mark.slow
 def test_a_solver_of_lower_order_fails(monkeypatch):
     monkeypatch.setattr(numerics, "SOLVERS", {"Bosh3": numerics.SOLVERS["Bosh3"]})
     assert [row.holds for row in numerics.orders()] == [True]

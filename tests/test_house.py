@@ -131,6 +131,7 @@ def test_every_dependency_is_used():
     assert not [names for names in declared if not names & used] and set(extras) == wanted
 
 
+@pytest.mark.slow
 def test_tests_run_without_xdist_as_for_a_debugger(request):
     """An option of xdist in `pyproject.toml` ended `pytest -p no:xdist` as unknown; with `-n` the same is set."""
     command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "--collect-only", "-q", "tests/throw.py"]

@@ -227,6 +227,7 @@ def test_an_ensemble_names_a_measure_that_cannot_be_compiled():
         ensemble(Oscillator(), {"mass": [60.0]}, observe=[deep], duration=1.0, samples=8)
 
 
+@pytest.mark.slow
 def test_objectives_that_cannot_be_compiled_are_named_too():
     deep, asked = Measure("deep", PLAIN["if"], "m", "a depth"), {"over": {"mass": (1.0, 2.0)}, "duration": 1.0}
     with pytest.raises(MeasureError, match="the objective needs a value"):
@@ -253,6 +254,7 @@ def test_one_run_is_measured_like_the_members_of_an_ensemble(undisturbed):
     assert np.isnan(broke.largest) and broke.lows == -1 and 0.0 < float(broke.ends) < 2.0
 
 
+@pytest.mark.slow
 def test_measures_of_one_run_are_checked_too():
     class Counted(Oscillator):
         def vector_field(self, t, y):
@@ -282,6 +284,7 @@ def test_an_array_has_the_dimensions_that_its_measure_declares():
         ensemble(Oscillator(), {"mass": [1.0, 2.0]}, observe=[first], **OPTIONS)
 
 
+@pytest.mark.slow
 def test_the_last_value_is_that_before_an_early_end():
     histories = jnp.array([[1.0, 2.0, jnp.nan], [1.0, 2.0, 3.0], [jnp.nan] * 3])
     np.testing.assert_array_equal(jax.vmap(last)(histories), [2.0, 3.0, np.nan])
@@ -313,6 +316,7 @@ def test_nothing_has_a_name_that_a_store_cannot_hold(name):
         ensemble(Oscillator(), {"limit": [2.0]}, duration=1.0, observe=lambda run: {name: run["x"].max()})
 
 
+@pytest.mark.slow
 def test_a_history_is_no_measure_unless_it_names_its_dimension():
     history = Measure("path", lambda run: run["x"], "m", "position")
     for observing in (lambda m: simulate(Oscillator(), duration=1.0, samples=8, observe=m), _two_members):

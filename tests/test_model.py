@@ -504,6 +504,7 @@ class _Lawful(_Ball):
         return self.law(t, y)
 
 
+@pytest.mark.slow
 def test_models_with_other_functions_are_checked_again():
     simulate(_Lawful(), duration=0.1, samples=2, scheme="EventDriven")
     with pytest.raises(ValueError, match="must not use the name 'x'"):
@@ -521,6 +522,7 @@ class _Counting(_Ball):
         return _Pair(both[self.order[1]] * len(range(self.links)), both[self.order[0]])
 
 
+@pytest.mark.slow
 def test_counts_and_indices_may_be_plain_fields():
     """Checks took them for numbers that are not known, and programs could not be found by arrays."""
     assert simulate(_Counting(), duration=0.1, samples=2).attrs["status"] == 0

@@ -245,6 +245,7 @@ def test_masses_of_all_people_are_plausible():
             warn_implausible("thigh", thigh.value, "kg", thigh.plausible)
 
 
+@pytest.mark.slow
 def test_an_angle_of_an_initial_state_beyond_a_full_turn_is_warned_of():
     from jaxgait import simulate
     from jaxgait.ensembles import grid

@@ -133,6 +133,7 @@ def outputs_of(folder, *commands):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_a_mechanism_of_another_package_is_run_by_name(tmp_path):
     package(tmp_path, GOOD)
     help_, listed, run, scanned, again, searched, reproduced = outputs_of(
@@ -157,6 +158,7 @@ def test_a_mechanism_of_another_package_is_run_by_name(tmp_path):
     assert json.loads((tmp_path / "report" / "figures.json").read_text())[0]["met"]
 
 
+@pytest.mark.slow
 def test_a_bad_registration_is_one_line_and_breaks_nothing_else(tmp_path):
     package(tmp_path, BAD)
     outputs = outputs_of(

@@ -107,6 +107,7 @@ def test_tables_of_a_report_scroll_by_themselves_on_a_narrow_screen(done):
     assert '<meta name="viewport"' in page
 
 
+@pytest.mark.slow
 def test_a_report_draws_the_history_of_the_objective_and_the_curves_of_the_scene():
     bungee, oscillator = model("bungee"), Oscillator()
     run = lambda one: simulate(one, duration=2.0, samples=5, progress=False)

@@ -89,6 +89,7 @@ def test_list_shows_parameters_variables_and_measures_with_units(capsys):
     )
 
 
+@pytest.mark.slow
 def test_a_scan_observes_the_measures_of_the_model_with_their_units(tmp_path, capsys):
     out, map_ = tmp_path / "scan.nc", tmp_path / "map.png"
     over = ["--over", "mass=50,70", "stiffness=20,27", "--duration", "12", "--samples", "20", "--rtol", "1e-4"]

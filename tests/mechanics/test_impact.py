@@ -74,6 +74,7 @@ def test_the_simplest_walker_strikes_as_garcia_derived():
     np.testing.assert_allclose(landed - trailing, stance * cos * (1 - cos), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_impulses_balance_the_momentum_and_the_points_stop():
     """In space, of a floating tree with two points, sticking and on ice."""
     rod = {"mass": 2.0, "com": (0.1, 0.0, -0.2), "inertia": np.diag([0.03, 0.04, 0.02])}
@@ -94,6 +95,7 @@ def test_impulses_balance_the_momentum_and_the_points_stop():
         assert bool((found.impulse[:, :2] == 0.0).all()) is not sticking
 
 
+@pytest.mark.slow
 def test_two_points_of_one_foot_stop_it():
     """Four conditions on three velocities: the impulses are not unique, the velocities are."""
     tree = Tree.build(Link("foot", None, planar(), mass=1.0, inertia=0.01 * np.eye(3)))

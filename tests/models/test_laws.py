@@ -78,6 +78,7 @@ QUICK = ("creeper, memoryless", "bungee")
 """Mechanisms whose derivatives compile in seconds; those of the others take a minute."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name if name.startswith(QUICK) else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
 )

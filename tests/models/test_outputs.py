@@ -59,6 +59,7 @@ def test_the_swing_foot_of_a_rolling_walker():
     assert float(out["swing_gap"]) == pytest.approx(swing[1] - LEGS["foot_radius"], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_every_exchange_of_the_legs_is_a_heel_strike():
     run = simulate(RollingWalker(), duration=2.0, samples=200, observe=["heel_strikes"])
     assert float(run.heel_strikes) == (np.diff(run.stance.values) > 0.2).sum() == 4
@@ -94,6 +95,7 @@ def test_joints_of_a_prosthesis():
     np.testing.assert_allclose([out["centre_x"], out["centre_y"]], [centre @ forward, centre @ up], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_chain_in_a_plane_needs_no_force_out_of_it():
     run = simulate(CreeperChain(manoeuvre="steer"), samples=500, observe=["least_drive"])
     assert abs(run.drive_y).max() > 1e-6 and abs(run.drive_z).max() < 1e-12

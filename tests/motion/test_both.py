@@ -27,6 +27,7 @@ def plates(w: walker.Walker) -> tuple[GroundReaction, GroundReaction]:
     return GroundReaction("plate 1", time, force, point), GroundReaction("plate 2", time, left, pressed)
 
 
+@pytest.mark.slow
 def test_both_legs_have_the_mass_of_one_person():
     """A part of the left foot's first contact is off its plate, within the first stride of the right foot."""
     w = walker.walker(duration=5.0)

@@ -65,6 +65,7 @@ def test_a_file_that_does_not_exist_is_named(read, name):
         read(name)
 
 
+@pytest.mark.slow
 def test_what_was_read_or_measured_drives_as_its_file_does(tmp_path):
     """Recordings, a walk, a stride, and its columns as a table of any kind."""
     w = walker.walker(duration=4.0)

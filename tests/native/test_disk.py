@@ -93,6 +93,7 @@ print(float(compiled(function, x)(x)))
 """
 
 
+@pytest.mark.slow
 def test_a_program_from_the_cache_of_jax_is_stored_whole_or_not_at_all(tmp_path):
     """It comes without its machine code, and is compiled again by another name, once."""
     env = {**os.environ, "JAXGAIT_CACHE": str(tmp_path / "ours"), "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "jax")}

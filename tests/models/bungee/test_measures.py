@@ -35,6 +35,7 @@ def test_searches_that_cannot_be_are_named():
         critical_value(Bungee(ground=-1.0), "mass")
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_in_the_fall_has_no_lowest_point():
     short, whole = (
         ensemble(Bungee(), {"stiffness": [20.0]}, duration=t, observe=["clearance", "peak_rope_force"])

@@ -115,6 +115,7 @@ def test_a_step_backwards_costs_work_too():
     assert float(step.length) < 0.0 < float(step.work_per_metre)
 
 
+@pytest.mark.slow
 def test_measures_are_the_figures_of_the_prescribed_step():
     exo, stretch = five_links(mode="gait", gait=JoinedGait()), np.array([0.0, 0.02])
     names = [name for name in MEASURES if name != "largest_tracking_error"]

@@ -70,6 +70,7 @@ def test_accelerations_close_at_an_instant(exo):
         assert max(np.abs(a[i] - b[i]).max() for a, b in zip(found, wanted, strict=True)) < CLOSURE * size
 
 
+@pytest.mark.slow
 def test_open_loop_windows(exo):
     """Link vectors under the prescribed moments and axial forces, restarted every 0.1 s."""
     open_loop = dataclasses.replace(exo, tracking=0.0).prepared()

@@ -83,6 +83,7 @@ def close(got, wanted):
     np.testing.assert_allclose(got, wanted, rtol=0.0, atol=AGREEMENT * float(jnp.abs(wanted).max()))
 
 
+@pytest.mark.slow
 def test_inverse_dynamics(state):
     @quickly_compiled
     def both(z, rate, acceleration):

@@ -12,6 +12,7 @@ from jaxgait.models.jumper.measures import assess
 from jaxgait.parameters import with_parameters
 
 
+@pytest.mark.slow
 def test_the_elbow_swings_with_the_shoulder():
     arms = {"shoulder.delay": 0.1, "shoulder.duration": 0.25}
     turned = with_parameters(ArmSwinger.of(Jumper()), arms)
@@ -58,6 +59,7 @@ def test_the_limits_are_those_of_the_initial_jumper_whatever_the_bounds(monkeypa
         assert found[-1] == pytest.approx([float(own.peak_force), spin, -spin], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_peak_force_of_a_jump_is_not_that_of_its_landing():
     time = np.linspace(0.0, 0.8, 801)
     depth = np.where((time < 0.3) | (time > 0.7), 1e-3, -1e-3)

@@ -125,6 +125,7 @@ def test_keyframes_pass_through_their_angles_rates_and_accelerations():
         Keyframes((0.0, 0.2), (0.0, 0.3), rates=(0.0, 4.0))
 
 
+@pytest.mark.slow
 def test_joint_limits_hold_for_overlapping_motions():
     """The knee bends by 60 degrees, and stretches by 120 degrees within the first third of that time."""
     both = Swing(np.pi / 3, duration=0.3, then=Swing(-2 * np.pi / 3, duration=0.1))

@@ -45,6 +45,7 @@ TAKE_OFF = {
 """Of the jump below, whose last stud leaves the ground at 0.35 s."""
 
 
+@pytest.mark.slow
 def test_figures_in_space_are_those_of_the_plane():
     @jax.jit
     def both(t):
@@ -100,6 +101,7 @@ def take_off_and_slopes(p, known):
     return figures(p), exact_take_off(p), *slopes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [40, 24], ids=["whole", "ended right after take-off"])
 def test_take_off_is_a_smooth_function_of_what_it_depends_on(known):
     """Values and derivatives against a parabola whose zero is known, sampled every 10 ms; chords where samples lack."""

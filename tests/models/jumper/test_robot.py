@@ -12,6 +12,7 @@ from jaxgait.models.jumper.robot import JumpingRobot
 from jaxgait.parameters import ParameterError, with_parameters
 
 
+@pytest.mark.slow
 def test_base_accelerations_and_joint_moments_are_those_of_the_spatial_tree():
     robot = precision.cast(JumpingRobot())
     tree = spatial.Tree.build(*robot.links())
@@ -37,6 +38,7 @@ def test_base_accelerations_and_joint_moments_are_those_of_the_spatial_tree():
     np.testing.assert_allclose(moment, found.tau[3:], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_impossible_robots_raise():
     with pytest.raises(ParameterError, match=r"hip swings to .* beyond its limits"):
         with_parameters(JumpingRobot(), {"hip.angle": 2.0}).validate()

@@ -76,6 +76,7 @@ def test_the_approach_speed_is_followed_in_the_air_and_held_on_the_ground(bounce
     np.testing.assert_allclose(bounces[True][2], SPEEDS, atol=2.0 * GRAVITY * LAWS[True].tracking_time)
 
 
+@pytest.mark.slow
 def test_every_column_of_studs_carries_in_the_plane_as_in_space():
     """Three columns under each foot: the crouch of the plane, in which the jump in space starts, is static in both."""
     plane = Jumper(sole=Sole(columns=(-0.03, 0.0, 0.03)))

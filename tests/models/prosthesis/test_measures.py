@@ -12,6 +12,7 @@ def mean(values):
     return np.trapezoid(values, axis=-1) / (values.shape[-1] - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("strides", "first"), [(2, 1), pytest.param(5, 2, marks=pytest.mark.slow)])
 def test_the_first_two_strides_count_only_without_others(strides, first):
     run = simulate(Prosthesis(), strides=strides, samples=50, observe=["knee_work", "peak_flexion_max"])

@@ -42,6 +42,7 @@ def pendulum(**options):
     return TreeModel(links, start={"upper": 1.0, "lower": -0.4}, duration=2.0, **options)
 
 
+@pytest.mark.slow
 def test_two_links_obey_lagranges_equations():
     """The Lagrangian is written from the positions of the centres of mass alone."""
 
@@ -87,6 +88,7 @@ def test_a_contact_is_as_stiff_as_its_laws_declare():
     assert [ContactPoint("box", normal, friction).stiff for normal, friction in laws] == [False, True, True]
 
 
+@pytest.mark.slow
 def test_single_joints_and_contacts_are_results_with_their_units():
     model = hopper(lambda t: 0.2 * t)
     variables = {name: one.unit for name, one in model.variables.items()}
@@ -123,6 +125,7 @@ def test_members_and_maps_have_the_units_of_single_joints():
         ensemble(pendulum(), {"initial.lower": [0.3]})
 
 
+@pytest.mark.slow
 def test_angles_in_degrees_are_noticed_wherever_they_are_given():
     degrees = r"degrees instead of rad\?"
     with pytest.warns(
@@ -144,6 +147,7 @@ def test_angles_in_degrees_are_noticed_wherever_they_are_given():
     ]
 
 
+@pytest.mark.slow
 def test_a_start_deep_in_the_ground_is_an_error():
     deep = r"starts with corner 0 40 mm deep in the ground, which pushes with 27\.2 times its weight"
     with pytest.raises(ParameterError, match=deep):
@@ -155,6 +159,7 @@ def test_a_start_deep_in_the_ground_is_an_error():
     box(start={"box.z": SIDE / 2 - MASS * G / 4 / STIFFNESS}).validate_start({})  # at rest
 
 
+@pytest.mark.slow
 def test_what_nothing_keeps_from_infinite_acceleration_is_named():
     with pytest.raises(ParameterError, match=r"body 'a' has no inertia about its joint \(turn_y\): give it an inertia"):
         simulate(TreeModel([Link("a", None, hinge((0, 1, 0)), mass=1.0)]))
@@ -324,6 +329,7 @@ def test_a_dropped_box_comes_to_rest_with_its_weight_carried():
     np.testing.assert_allclose(before.com_velocity.sel(axis="z"), -G * before.time, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_ground_changes_the_momenta():
     """Momentum and angular momentum of a tumbling box: d/dt by automatic differentiation are force and moment."""
     model = box(drives={"wind": Force("box", lambda t, r, v: -0.5 * v, (0.03, 0.0, 0.05))})

@@ -58,6 +58,7 @@ def test_a_planar_biped_shows_its_bodies_and_not_its_coordinates():
     assert float((total - kinetic).min()) == pytest.approx(0.0, abs=1e-9), "as large as the kinetic energy"
 
 
+@pytest.mark.slow
 def test_a_massless_link_that_carries_a_load_is_drawn():
     """As the leg of a spring pendulum: it turns, and so it is more than a coordinate."""
     links = [Link("leg", None, TURN, 0.0), Link("bob", "leg", prismatic((0, 0, 1)), 1.0, offset=(0.0, 0.0, -0.6))]

@@ -136,6 +136,7 @@ QUICK = {"duration": 3.0, "dt": 1e-3, "samples": 10}
 NAMES = ["step_length", "slip", "flight", "impact_loss", "fell_at"]
 
 
+@pytest.mark.slow
 def test_members_that_fall_do_not_spoil_the_others():
     scan = ensemble(RigidWalker(), {"friction": [0.1, 0.5, 0.05]}, observe=NAMES, **QUICK)
     alone = ensemble(RigidWalker(), {"friction": [0.5]}, observe=NAMES, **QUICK)
@@ -145,6 +146,7 @@ def test_members_that_fall_do_not_spoil_the_others():
     assert np.isnan(scan.fell_at[1]) and scan.slip.dims == ("friction", "foot") and list(scan.foot) == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_store_is_resumed_and_measures_do_not_depend_on_the_samples(tmp_path):
     members, store = {"friction": [0.3, 0.5]}, tmp_path / "scan.zarr"
     few = ensemble(RigidWalker(), members, observe=NAMES, store=store, batch=1, **QUICK)

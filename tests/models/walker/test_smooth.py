@@ -156,6 +156,7 @@ def test_long_legs_start_on_the_ground():
     assert float(walks.velocity[0]) > 0.4 and np.isnan(walks.fell_at[0])
 
 
+@pytest.mark.slow
 def test_a_rolling_walk_ends_where_its_ground_would_pull():
     fast = with_parameters(RollingWalker(), {"start.omega_1": -5.0})
     run = simulate(fast, duration=0.3, samples=300)
@@ -178,6 +179,7 @@ def test_a_walk_ends_where_the_old_stance_foot_would_sink_into_the_ground():
     assert np.isnan(RollingWalker().section(strike.after)).all(), "no gait goes on from there"
 
 
+@pytest.mark.slow
 def test_a_leg_that_tips_over_falls():
     """It loses the ground shortly before, beyond 45 degrees, and was reported to have left it."""
     walks = ensemble(RollingWalker(), {"start.omega_1": [-3.0, -0.9, 0.0]}, duration=3.0, observe=["fell_at"])
@@ -232,6 +234,7 @@ def test_a_foot_that_is_no_longer_ignored_creates_no_energy():
     assert undamped.attrs["t_end_s"] == pytest.approx(1.46, abs=0.01)
 
 
+@pytest.mark.slow
 def test_without_the_scuffing_rule_the_walker_falls_at_a_reported_time():
     """Spec: with the swing foot always in contact the walker falls within a second."""
     always_in_contact = {"clearance_angle": 1e-9, "clearance_width": 1e-9, "swing_rate": 1e9}
