@@ -18,6 +18,7 @@ from jaxgait.motion.drive import reference_gait, synthetic_recording
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.record import check_record, record_stride, stride_record, walk_record
+from jaxgait.motion.recording import GroundReaction
 from jaxgait.motion.stride import embedded_stride
 from jaxgait.motion.verdict import judge
 from jaxgait.plot.motion import stride
@@ -53,6 +54,15 @@ def test_strides_of_a_table_of_joint_angles_are_found(trial):
     assert not any("the given speed" in note for note in walk.notes) and list(measure_both([trial], speed=1.25)) == [
         "right"
     ]
+
+
+def test_there_are_no_joint_moments_on_an_assumed_path(trial):
+    """The leg is not where it was in the laboratory: of a walk on a treadmill, the moment of the hip was 56 Nm/kg."""
+    force = np.where((trial.time % PERIOD < 0.6 * PERIOD)[:, None], [0.0, 800.0, 0.0], 0.0)
+    plate = GroundReaction("right plate", trial.time, force, np.zeros_like(force))
+    walk = measure([dataclasses.replace(trial, forces=(plate,))], speed=1.25, mass=80.0)
+    assert walk.dynamics is None and walk.kept[0].load is not None
+    assert "no joint moments: the centre of pressure of the ground force is not known" in walk.notes
 
 
 def test_lengths_follow_from_the_given_speed(trial):

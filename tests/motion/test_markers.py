@@ -141,6 +141,27 @@ def test_swapped_labels_are_warned_of(pairs, expected):
     assert sum(expected in line for line in measure([swapped(W, *pairs)]).warnings) == 1
 
 
+@pytest.mark.parametrize("rate", [25.0, 100.0])
+@pytest.mark.parametrize("pair", [("RKNE", "RTIAP"), ("RANK", "RHEE"), ("RASI", "RPSI")])
+def test_labels_that_are_swapped_for_a_while_are_warned_of(pair, rate):
+    """No marker is fast, and the knee was wrong by up to 5 degrees; also where the markers are lost before."""
+    w = walker.walker(rate=rate, duration=2.0, seed=1)
+    one, other = (w.markers[name].copy() for name in pair)
+    one[10:], other[10:] = other[10:].copy(), one[10:].copy()
+    for lost in (0, 3):
+        one[10 : 10 + lost] = np.nan
+        trial = Recording("walk", "walk.trc", w.rate, w.time, w.markers | dict(zip(pair, (one, other), strict=True)))
+        (line,) = (x for x in leg_of(trial, "right").warnings if "the distance of markers on one segment jumps" in x)
+        assert any(f"{name} " in line for name in pair)
+    assert not [x for x in leg_of(swapped(w), "right").warnings if "the distance of markers" in x]
+
+
+def test_a_shank_without_length_is_warned_of():
+    """Knee and ankle were swapped on one side of the leg only."""
+    (line,) = leg_warnings.segment_warnings({"thigh_m": 0.6, "shank_m": 0.0}, None)
+    assert line.startswith("a thigh of 0.600 m on a shank of 0.000 m")
+
+
 @pytest.mark.parametrize("treadmill", [False, True])
 @pytest.mark.parametrize("frames", [3, 15])
 def test_a_marker_that_holds_its_position_is_missing_there(frames, treadmill):
@@ -304,7 +325,7 @@ def test_frames_that_are_written_twice_are_warned_of(times):
 @needs_raw
 @pytest.mark.parametrize("name", MEASURED[:3])
 def test_nothing_of_this_is_said_of_measured_walks(name):
-    words = ("faces off", "both ASIS", "stance lasts", "repeat the one", "lags", "nobody walks")
+    words = ("faces off", "both ASIS", "stance lasts", "repeat the one", "lags", "nobody walks", "distance of markers")
     assert not [x for x in measure([read_recording(RAW / name)]).warnings if any(word in x for word in words)]
 
 

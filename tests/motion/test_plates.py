@@ -16,7 +16,7 @@ from jaxgait.motion.capture.plates import merged_lines
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.recording import GroundReaction, Recording
+from jaxgait.motion.recording import GroundReaction, Recording, with_forces
 from tests.motion import walker
 
 W = walker.walker(duration=4.0)
@@ -181,18 +181,29 @@ up = np.array([0.0, 1.0, 0.0])
 QUARTER = np.array([[0, 0, 1.0], [0, 1, 0], [-1, 0, 0]])
 MIDDLE = 0.5 * (W.markers["RHEE"] + W.markers["RTOE"]) * (1 - up)
 HEEL = W.markers["RHEE"] * (1 - up)
+NOISE = np.random.default_rng(0).normal(0.0, 12.0, FORCE.shape)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"force": FORCE + 20.0 * up}, r"plate 1 shows \+20 N while nobody is on it"),
+        (
+            {"force": FORCE + NOISE},
+            "plate 1 has noise of 11 N .* while nobody is on it: 30 N are reached",
+        ),
         ({"force": FORCE + 100.0 * up}, "plate 1 carries 100 N or more all the time"),
         ({"force": FORCE * np.array([-1, 1, -1])}, "propulsion comes before braking: plates rotated by"),
         ({"force": FORCE @ QUARTER}, r"forces are larger across the path \(\d+ N rms\) than along it"),
         ({"point": POINT + 0.5}, r"of 4 of 4 contacts on plate 1 is 0\.\d+ m or more from both feet"),
         ({"point": 2 * MIDDLE - POINT}, "the centre of pressure moves -.* mm forward of the ankle in stance"),
         ({"point": HEEL}, "the centre of pressure moves .* mm forward of the ankle in stance"),
+        ({"point": POINT + np.array([0.07, 0, 0])}, r"is up to \d\d mm ahead of the toe marker of the right foot"),
+        ({"point": POINT - np.array([0.07, 0, 0])}, r"is up to \d\d mm behind the heel of the right foot"),
+        (
+            {"point": POINT + np.array([0, 0, 0.1])},
+            r"is up to 100 mm beside the line from heel to toe of the right foot",
+        ),
         ({"force": FORCE + np.roll(FORCE, 30, axis=0)}, r"a contact of \d\.\d+ s on plate 1, in strides of 1.13 s"),
     ],
 )
@@ -201,6 +212,40 @@ def test_what_is_wrong_with_plates_is_said(changes, message):
     assert not [line for line in sound.warnings if "plate" in line or "pressure goes" in line]
     walk = measure([recording(**changes)], mass=85.0)
     assert any(re.search(message, line) for line in walk.warnings), walk.warnings
+
+
+@pytest.mark.parametrize("least", [10.0, 50.0])
+@pytest.mark.parametrize("written", [0.0, np.nan, 9.0])
+def test_a_centre_of_pressure_that_faint_forces_lack_is_that_of_the_firm_ones(written, least):
+    """Programs write it as 0, or not at all, below some force: moments were wrong by 1.4 Nm/kg, or missing."""
+    faint = np.linalg.norm(FORCE, axis=1, keepdims=True) < least
+    sound, found = (
+        measure([recording(point=point)], mass=85.0).dynamics for point in (POINT, np.where(faint, written, POINT))
+    )
+    for name in sound.mean:
+        np.testing.assert_allclose(found.mean[name], sound.mean[name], atol=0.05)
+
+
+@pytest.mark.parametrize("point", [None, POINT])
+def test_forces_in_other_axes_than_the_markers_are_warned_of(point):
+    """OpenSim's forces, with y up, of a laboratory with z up were left out without a word."""
+    up_is_z = walker.LABS["z up, walking along +x"]
+    walk = measure([recording(point=point, markers=walker.turned(W, up_is_z).markers)], mass=85.0)
+    said = "forces on plate 1 are mostly along y, and the body is upright along z: none is used"
+    assert sum(said in line for line in walk.warnings) == 1
+    assert {*walk.events[0].sources} == {"motion"} and "ground_y_N" not in walk.mean
+
+
+def test_forces_that_are_in_the_files_twice_count_once():
+    trial, sound = recording(), measure([recording()], mass=85.0)
+    (plate,) = trial.forces
+    copy = plate._replace(name="filtered", time=TIME[::2], force=-1.01 * FORCE[::2], point=POINT[::2])
+    other = Recording("grf", "grf.mot", 500.0, copy.time, forces=(copy,))
+    walk = measure([with_forces(trial, other)], mass=85.0)
+    assert sum("the forces on filtered are those on plate 1, and are used once" in x for x in walk.warnings) == 1
+    np.testing.assert_allclose(walk.mean["ground_y_N"], sound.mean["ground_y_N"])
+    late = plate._replace(name="left", time=TIME + 0.5 * W.period)
+    assert len(measure([dataclasses.replace(trial, forces=(plate, late))]).legs[0].recording.forces) == 2
 
 
 def test_forces_of_a_plate_that_is_not_zeroed_are_not_added_up():

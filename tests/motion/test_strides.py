@@ -176,6 +176,17 @@ def test_marks_of_the_record_before_it_was_cut_are_named_where_no_stride_is_foun
         measure([dataclasses.replace(cut, marks=marks)])
 
 
+@pytest.mark.parametrize(("late", "said"), [(-0.1, "100 ms before"), (0.0, ""), (0.1, "100 ms after")])
+def test_marks_that_the_motion_contradicts_are_warned_of(late, said):
+    """Up to 8 % of a stride, nothing else was said of them."""
+    early = CLEAN.events[0].strikes
+    strikes = early[0] + 0.038 + late + W.period * np.arange(len(early))
+    offs = CLEAN.events[0].offs + 0.002 + late
+    walk = _marked((*(Mark("right", "FS", t) for t in strikes), *(Mark("right", "FO", t) for t in offs)))
+    found = [x for x in walk.warnings if "the laboratory's marks of the right foot come about" in x]
+    assert [said in x for x in found] == ([True] if said else [])
+
+
 def _marked(marks):
     return measure([Recording("walk", "walk.trc", W.rate, W.time, markers=W.markers, marks=marks)])
 

@@ -255,13 +255,14 @@ def dynamics_of(
     done = [(s, curves) for s, curves in zip(measured, found, strict=True) if curves is not None]
     if not done:
         points = [plate.point is not None for leg, _ in there.values() for plate in leg.recording.forces]
-        lacking = "is missing in a part of every stride" if any(points) else "is not recorded"
+        lacking = "is missing in a part of every stride" if any(points) else "is not known"
         return None, f"no joint moments: the centre of pressure of the ground force {lacking}"
     curves, trials, starts = zip(*((c, s.trial, s.start) for s, c in done), strict=True)
     result = Dynamics(curves, trials, starts, body, mass)
     foot = "" if all(map(has_foot, (leg for leg, _ in there.values()))) else ", the foot's at the ankle"
+    centres = "of generic segment lengths" if any(leg.foot is None for leg, _ in there.values()) else "measured"
     strided = f"{len(done)} of {len(strides)} strides"
-    return result, f"joint moments of {strided}: planar, measured joint centres, masses by {TABLE}{foot}"
+    return result, f"joint moments of {strided}: planar, joint centres {centres}, masses by {TABLE}{foot}"
 
 
 def labelled(found: Dynamics) -> xr.Dataset:

@@ -13,10 +13,15 @@ from jaxtyping import Float
 from jaxgait.checks import first_few, one_of
 from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
+from jaxgait.motion.capture.zeni import MotionEvents
 from jaxgait.motion.recording import Mark, Recording
 
 SAME_EVENT = 0.15
 """Largest time in s between two estimates of the same event."""
+EARLY = (0.038, 0.002)
+"""Time in s by which heel strikes and toe-offs by the motion come before those of the force in measured walks."""
+MAX_MARK_SHIFT = 0.05
+"""Warn if marks are earlier or later by the motion by more, in s: eyes differ from the force by a frame or two."""
 _SIDES = {"r": "right", "right": "right", "l": "left", "left": "left"}
 _EVENT = re.compile(
     r"(?:(?P<before>right|left|r|l)(?: leg)?)? ?"
@@ -97,6 +102,45 @@ def source_warnings(feet: Sequence[tuple[Leg, StrideEvents]]) -> list[str]:
     when = f", which come about {1e3 * abs(early):.0f} ms {'earlier' if early > 0 else 'later'}" if early else ""
     what = f"the {leg.side} foot's heel strikes are by {source}, the {zeni.side} foot's by the motion{when}"
     return [f"{what}: steps and double support are by the motion; stance and swing of the sides cannot be compared"]
+
+
+def mark_warnings(leg: Leg, events: StrideEvents) -> list[str]:
+    """A warning of marks of the laboratory that the motion contradicts, as where the record was cut and they were not.
+
+    Examples:
+        >>> from jaxgait.motion.capture.events import events_of, mark_warnings
+        >>> from jaxgait.motion.capture.finding import leg_of
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> leg = leg_of(synthetic_recording(reference_gait()), "right")
+        >>> mark_warnings(leg, events_of(leg, None))  # without marks
+        []
+    """
+    shift = behind(*_exact(leg, None)[:2], leg.motion_events) if "mark" in events.sources else None
+    if shift is None or abs(shift) <= MAX_MARK_SHIFT:
+        return []
+    word = "after" if shift < 0 else "before"
+    what = f"the laboratory's marks of the {leg.side} foot come about {1e3 * abs(shift):.0f} ms {word} the events"
+    return [f"{what} by the motion, apart from the usual difference: were they set in another record?"]
+
+
+def behind(
+    strikes: Float[np.ndarray, " strikes"], offs: Float[np.ndarray, " offs"], motion: MotionEvents
+) -> float | None:
+    """Time in s by which the motion is behind heel strikes and toe-offs in s, less `EARLY`; None unless both show it.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.events import behind
+        >>> from jaxgait.motion.capture.zeni import MotionEvents
+        >>> motion = MotionEvents(np.array([0.962, 2.062]), np.array([1.698]))  # s
+        >>> behind(np.array([0.95, 2.05]), np.array([1.65]), motion)
+        0.05
+    """
+    late = []
+    for exact, own, early in zip((strikes, offs), motion, EARLY, strict=True):
+        apart = [float(own[np.argmin(np.abs(own - t))]) - t + early for t in exact if own.size]
+        late.append([x for x in apart if abs(x) < SAME_EVENT])
+    return float(np.mean([np.median(x) for x in late])) if all(late) else None
 
 
 def _exact(leg: Leg, load: Load | None) -> tuple[np.ndarray, np.ndarray, str, list[str]]:

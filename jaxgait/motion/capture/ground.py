@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import NamedTuple
 
@@ -20,6 +21,11 @@ MAX_STANCE_SHARE = 0.85
 """Share of the stride longer than the stance of any walker."""
 LEAST_FORCE = 49.0
 """Vertical force in N over the squared body height in m that every walker exceeds: half the weight at 10 kg/m^2."""
+FAINT, FAINT_SHARE = 50.0, 0.2
+"""Vertical force in N, and share of the largest one of a contact, below which its centre of pressure may be noise, or
+not written at all: programs write 0 or nothing below 10 to 50 N. The smaller of both counts."""
+MAX_SLANT = math.radians(45.0)
+"""Angle in rad of the mean force of a plate from the vertical above which its axes are not those of the markers."""
 MAX_FOOT_DISTANCE = 0.30
 """Largest distance in m of the centre of pressure from the middle of the foot on it."""
 LONGEST_GAP = 0.03
@@ -85,16 +91,15 @@ def load_of(leg: Leg) -> Load | None:
         force = plate.force @ leg.axes.rotation.T
         stood = stretches(force[:, 1], plate.time, SHORTEST_PART)
         ours = [_ours(leg, plate, start, end) for start, end in stood]
-        if not any(ours):
+        if not any(ours) or slanted(leg, plate):
             continue
-        pressed = np.column_stack([force[:, :2], _about_ankle(leg, plate, force)])
         faded = np.flatnonzero(~(force[:, 1] > NOISE_FORCE))
         for i, (start, end) in enumerate(stood):
             if ours[i]:
                 others = stood[i - 1][1] if i else None, stood[i + 1][0] if stood[i + 1 :] else None
                 first, last = _to_the_ends(faded, plate.time.size, start, end, others)
                 contact, span = _contact(plate, number, start, end), (plate.time[start], plate.time[end - 1])
-                steps.append(_Step(*span, contact, plate.time[first:last], pressed[first:last]))
+                steps.append(_Step(*span, contact, plate.time[first:last], _pressed(leg, plate, force, first, last)))
     stances = [s for s in _stances(steps) if _lasts(s) >= MIN_CONTACT or _cut_off(s)]
     if not stances:
         return None
@@ -111,6 +116,24 @@ def load_of(leg: Leg) -> Load | None:
         notes.append(f"ground forces of {count} of the {leg.side} foot on {plates}")
     joined = tuple(map(_joined, stances))
     return Load(total[:, :2], total[:, 2], contacts, joined, tuple(notes), tuple(map(_joined, too_long)))
+
+
+def slanted(leg: Leg, plate: GroundReaction) -> bool:
+    """Whether the mean force of a plate is nowhere near the vertical: its axes are not those of the markers.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.finding import leg_of
+        >>> from jaxgait.motion.capture.ground import slanted
+        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+        >>> from jaxgait.motion.recording import GroundReaction
+        >>> leg = leg_of(synthetic_recording(reference_gait()), "right")  # up is y
+        >>> slanted(leg, GroundReaction("plate 1", np.zeros(1), np.array([[0.0, 50.0, 700.0]]), None))
+        True
+    """
+    size = np.linalg.norm(plate.force, axis=1)
+    mean = plate.force[size > least_force(leg)].sum(axis=0)
+    return bool(abs(mean @ leg.axes.rotation[1]) < math.cos(MAX_SLANT) * np.linalg.norm(mean))
 
 
 def most_vertical(leg: Leg) -> float:
@@ -247,16 +270,28 @@ def _distance(point: np.ndarray, foot: np.ndarray) -> float:
     return float(np.nanmedian(apart)) if np.isfinite(apart).any() else np.nan
 
 
-def _about_ankle(leg: Leg, plate: GroundReaction, force: np.ndarray) -> np.ndarray:
-    """The moment of a ground force about the ankle in Nm; NaN where its centre of pressure or the ankle is unknown."""
+def _pressed(leg: Leg, plate: GroundReaction, force: np.ndarray, first: int, last: int) -> np.ndarray:
+    """The force of a contact in N, of shape (samples, 2), and as a third column its moment about the ankle in Nm.
+
+    The moment is NaN where the ankle, or the centre of pressure under more than a faint force, is not known. `force` is
+    that of the plate in the walker's axes, the contact's samples are `first:last`.
+    """
+    force, time, clock = force[first:last], plate.time[first:last], leg.recording.time
     if plate.point is None:
-        return np.full(plate.time.size, np.nan)
-    clock = leg.recording.time
-    inside = np.clip(plate.time, clock[0], clock[-1])  # plates record until the next frame would come
-    inside = np.where(np.abs(inside - plate.time) < 1.0 / leg.recording.rate, inside, plate.time)
+        return np.column_stack([force[:, :2], np.full(time.size, np.nan)])
+    inside = np.clip(time, clock[0], clock[-1])  # plates record until the next frame would come
+    inside = np.where(np.abs(inside - time) < 1.0 / leg.recording.rate, inside, time)
     ankle = sampled_at(clock, leg.points["ankle"], inside)
-    ahead = (plate.point @ leg.axes.rotation.T)[:, 0] - ankle[:, 0]
-    return np.where(force[:, 1] > NOISE_FORCE, ahead * force[:, 1] + ankle[:, 1] * force[:, 0], 0.0)
+    ahead = _firm(force[:, 1], (plate.point[first:last] @ leg.axes.rotation.T)[:, 0]) - ankle[:, 0]
+    moment = np.where(force[:, 1] > NOISE_FORCE, ahead * force[:, 1] + ankle[:, 1] * force[:, 0], 0.0)
+    return np.column_stack([force[:, :2], moment])
+
+
+def _firm(vertical: np.ndarray, ahead: np.ndarray) -> np.ndarray:
+    """A coordinate of the centre of pressure in a contact; under faint forces that of the nearest firm ones."""
+    faint = vertical < min(FAINT, FAINT_SHARE * float(np.nanmax(vertical)))
+    firm = np.flatnonzero(~faint & np.isfinite(ahead))
+    return np.where(faint, np.interp(np.arange(ahead.size), firm, ahead[firm]), ahead) if firm.size else ahead
 
 
 def _averaged(leg: Leg, time: np.ndarray, pressed: np.ndarray) -> tuple[slice, np.ndarray]:

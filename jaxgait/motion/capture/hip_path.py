@@ -79,6 +79,7 @@ def with_hip_path(recording: Recording, sides: Sequence[str], options: Options, 
     return dataclasses.replace(
         recording,
         angles=angles,
+        forces=tuple(plate._replace(point=None) for plate in recording.forces),  # the leg is not where it was
         warnings=(*recording.warnings, warning),
         assumed_path=AssumedPath(gait.name, speed),
     )

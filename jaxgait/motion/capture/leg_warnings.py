@@ -148,7 +148,7 @@ def segment_warnings(lengths: Mapping[str, float], mass: float | None) -> list[s
     thigh, shank = lengths["thigh_m"], lengths["shank_m"]
     odd = "" if mass is None else odd_mass(mass, thigh, shank)
     found = [odd] if odd else []
-    if not inside(thigh / shank, THIGH_TO_SHANK):
+    if not inside(thigh, (THIGH_TO_SHANK[0] * shank, THIGH_TO_SHANK[1] * shank)):
         found.append(
             f"a thigh of {thigh:.3f} m on a shank of {shank:.3f} m: are markers of pelvis, knee or ankle swapped?"
         )
@@ -163,10 +163,13 @@ def segment_warnings(lengths: Mapping[str, float], mass: float | None) -> list[s
     return [*found, *([] if behind is None else [f"{behind} Events and angles of the foot follow them"])]
 
 
-def peak_warnings(dynamics: Dynamics | None) -> list[str]:
-    """Warnings about unusual peaks of joint moments and powers."""
-    found, peaks = [], {} if dynamics is None else dynamics.peaks
-    for name, ends in peaks.items():
+def dynamics_warnings(dynamics: Dynamics | None, legs: Sequence[Leg]) -> list[str]:
+    """Warnings about joint moments of legs whose joints were not measured, and about unusual moments and powers."""
+    if dynamics is None:
+        return []
+    generic = "joint moments are about joints of generic segment lengths, which were not measured"
+    found = [f"{generic}: 20 mm change them by 0.2 Nm/kg"] if any(leg.foot is None for leg in legs) else []
+    for name, ends in dynamics.peaks.items():
         for end, value, usual in zip(("lowest", "highest"), ends, PEAKS[name], strict=True):
             if not inside(value, usual):
                 joint, kind, unit = name.split("_", 2)

@@ -61,6 +61,15 @@ class MarkerSet(NamedTuple):
         pelvis = [*self.asis.values(), *self.psis.values()]
         return {*self.roles.values(), *pelvis, *self.clusters["shank_cluster"]}
 
+    @property
+    def segments(self) -> tuple[list[str], ...]:
+        """Names of the markers that keep their distances: on the pelvis, from knee to ankle, and from ankle to toe."""
+        on = lambda *roles: [self.roles[role] for role in roles if role in self.roles]
+        ankle = on("ankle_centre", "ankle_lateral", "ankle_medial")
+        pelvis = [*self.asis.values(), *self.psis.values(), *on("sacrum")]
+        shank = [*on("knee_centre", "knee_lateral", "knee_medial"), *ankle, *self.clusters["shank_cluster"]]
+        return pelvis, shank, [*ankle, *on("heel", "toe")]
+
     def lacks(self, carried: bool) -> list[str]:
         """What is missing for a planar leg; knee and ankle may be carried by a cluster from a static trial."""
         wants = [] if self.pelvis or {"hip_centre", "trochanter"} & set(self.roles) else ["hip (ASIS and PSIS/sacrum)"]

@@ -12,8 +12,11 @@ import numpy as np
 
 from jaxgait.motion.capture.coordinates import has_joints
 from jaxgait.motion.capture.leg import Leg
-from jaxgait.motion.recording import Recording, with_forces
+from jaxgait.motion.recording import LOADED_FORCE, GroundReaction, Recording, with_forces
 from jaxgait.motion.text import distinct
+
+SAME_FORCES = 0.1
+"""Relative difference (root mean square) of two plates' forces below which one is a copy of the other."""
 
 
 def has_leg(found: Recording) -> bool:
@@ -73,7 +76,32 @@ def together(found: Sequence[Recording]) -> list[Recording]:
     for own, other in zip(trials, forces, strict=True):
         whose = [f"the forces of {other.file} are of {moving[own].file}"] if moving[1:] else []
         joined[own] = with_forces(joined[own], dataclasses.replace(other, notes=(*whose, *other.notes)))
-    return joined
+    return [_without_copies(recording) for recording in joined]
+
+
+def _without_copies(recording: Recording) -> Recording:
+    """The recording without plates that have the forces of another one, which would add up, and warnings of them."""
+    kept: list[GroundReaction] = []
+    warnings = list(recording.warnings)
+    for plate in recording.forces:
+        same = next((other for other in kept if _is_copy(plate, other) and _is_copy(other, plate)), None)
+        if same is None:
+            kept.append(plate)
+        else:
+            what = f"the forces on {plate.name} are those on {same.name}, and are used once"
+            warnings.append(f"{what}: are they in the files twice, perhaps filtered?")
+    return dataclasses.replace(recording, forces=tuple(kept), warnings=tuple(warnings))
+
+
+def _is_copy(plate: GroundReaction, other: GroundReaction) -> bool:
+    """Whether the other plate has the same forces, or the opposite ones, wherever this one is loaded."""
+    on = np.linalg.norm(plate.force, axis=1) > LOADED_FORCE
+    if not on.any():
+        return False
+    own, time = plate.force[on], plate.time[on]
+    theirs = np.stack([np.interp(time, other.time, x, left=0.0, right=0.0) for x in other.force.T], axis=1)
+    size = lambda force: float(np.nanmean(force**2))
+    return min(size(own - theirs), size(own + theirs)) < SAME_FORCES**2 * size(own)
 
 
 def _trials_of(forces: Sequence[Recording], moving: Sequence[Recording], found: Sequence[Recording]) -> list[int]:

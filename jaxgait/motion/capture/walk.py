@@ -18,7 +18,7 @@ from jaxgait.motion.capture import agreement, footing, leg_warnings, plates
 from jaxgait.motion.capture import strides as cutting
 from jaxgait.motion.capture.coordinates import with_one_flexion
 from jaxgait.motion.capture.dynamics import Dynamics, dynamics_of
-from jaxgait.motion.capture.events import StrideEvents, source_warnings
+from jaxgait.motion.capture.events import StrideEvents, mark_warnings, source_warnings
 from jaxgait.motion.capture.hip_path import with_hip_path
 from jaxgait.motion.capture.leg import Leg, Options
 from jaxgait.motion.capture.maps import SIDES
@@ -317,6 +317,7 @@ def _walk(
             *plates.merged_lines((t.leg, leg_warnings.turn_warnings(t.leg, options, _kept(walk, t))) for t in trials),
             *plates.merged_lines((t.leg, footing.footing_warnings(t.leg)) for t in trials),
             *plates.merged_lines((t.leg, plates.plate_warnings(t.leg, t.own.load)) for t in trials),
+            *plates.merged_lines((t.leg, mark_warnings(t.leg, t.own.events)) for t in trials),
             *plates.merged_lines((t.leg, source_warnings(t.feet)) for t in trials),
             *plates.merged_lines((t.leg, [] if speed else [*t.belt.warnings]) for t in trials),
             *unlikely,
@@ -362,7 +363,7 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
         *odd,
         *leg_warnings.stride_warnings(kept),
         *leg_warnings.segment_warnings(segments, body.get("mass_kg")),
-        *leg_warnings.peak_warnings(dynamics),
+        *leg_warnings.dynamics_warnings(dynamics, legs),
     )
     walk = Walk(
         name=next(name for leg in legs if (name := leg.recording.name) in {s.trial for s in kept}),

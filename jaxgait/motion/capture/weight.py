@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxgait.checks import real, shown
 from jaxgait.motion.capture.dynamics import GRAVITY
+from jaxgait.motion.capture.ground import slanted
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.plates import all_foreign
 from jaxgait.motion.capture.strides import StrideCurve
@@ -87,7 +88,8 @@ def person(
 
 def _carried(kept: Sequence[tuple[Leg, StrideCurve]], static: Recording | None) -> Iterator[MassEstimate]:
     """Estimates of the mass from the plates, the best one first; none by forces that are not under the feet."""
-    own = [(leg, stride) for leg, stride in kept if not all_foreign(leg)]
+    turned = lambda leg: any(slanted(leg, plate) for plate in leg.recording.forces)
+    own = [(leg, stride) for leg, stride in kept if not all_foreign(leg) and not turned(leg)]
     totals = [_total(leg.recording, leg.axes.rotation[1], np.linspace(*_span(stride), 400)) for leg, stride in own]
     whole = [float(x[:-1].mean()) for x in totals if x.min() > LEAST_SHARE * x.mean() > LEAST_SHARE * LEAST_WEIGHT]
     if whole:
