@@ -20,12 +20,12 @@ import numpy as np
 
 from jaxgait import files
 from jaxgait.motion import MotionFormatError
-from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS, TABLE, Dynamics
+from jaxgait.motion.capture.dynamics import MOMENTS, POWERS, TABLE, Dynamics
 from jaxgait.motion.capture.maps import SIDES
 from jaxgait.motion.capture.strides import StrideCurve, closed, jumps, unrepeated
 from jaxgait.motion.capture.walk import LOADS, Walk, walk_stride
 from jaxgait.motion.capture.weight import HEAVIEST, LIGHTEST
-from jaxgait.motion.norms import PERIOD, guess_time, inside
+from jaxgait.motion.norms import GRAVITY, PERIOD, guess_time, inside
 from jaxgait.motion.stride import LOAD, SIGNALS, Series, Stride, fourier, record_person, sampled
 from jaxgait.motion.text import content
 from jaxgait.motion.verdict import Verdict

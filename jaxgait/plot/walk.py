@@ -10,10 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from jaxgait.motion.capture.dynamics import GRAVITY, MOMENTS, POWERS
+from jaxgait.motion.capture.dynamics import MOMENTS, POWERS
 from jaxgait.motion.capture.tables import SPATIOTEMPORAL, side_means, spatiotemporal
 from jaxgait.motion.capture.walk import LOADS, Walk
 from jaxgait.motion.embedded import REFERENCE_GAITS, joint_loads
+from jaxgait.motion.norms import GRAVITY
 from jaxgait.motion.stride import SIGNALS, sampled
 from jaxgait.motion.verdict import DISPLAY, Verdict
 from jaxgait.plot.motion import BAND, NAMES, PATH, SHIFTED, assumed, band

@@ -7,10 +7,10 @@ import pytest
 import scipy.interpolate
 
 from jaxgait.motion import MotionFormatError
-from jaxgait.motion.capture.dynamics import GRAVITY
 from jaxgait.motion.capture.smoothing import REACH, sampled_at
 from jaxgait.motion.capture.walk import measure, measure_both
 from jaxgait.motion.capture.weight import person
+from jaxgait.motion.norms import GRAVITY
 from jaxgait.motion.recording import GroundReaction
 from tests.motion import walker
 from tests.motion.test_capture import recording

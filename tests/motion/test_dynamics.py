@@ -18,7 +18,6 @@ import pytest
 from jaxgait.mechanics.anthropometry import Segment, segments
 from jaxgait.motion.capture.coordinates import leg_angles
 from jaxgait.motion.capture.dynamics import (
-    GRAVITY,
     JOINTS,
     MOMENTS,
     POWERS,
@@ -35,6 +34,7 @@ from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.tables import stride_curves
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.embedded import gait_record, joint_loads
+from jaxgait.motion.norms import GRAVITY
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import GroundReaction, Recording, with_forces
 from tests.motion import walker

@@ -12,7 +12,7 @@ from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.finding import leg_of
 from jaxgait.motion.capture.ground import load_of
 from jaxgait.motion.capture.leg import Options
-from jaxgait.motion.capture.plates import merged_lines
+from jaxgait.motion.capture.remarks import merged_lines
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import read_recording

@@ -26,9 +26,9 @@ from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.capture.strides import StrideCurve, unwrapped
+from jaxgait.motion.norms import GRAVITY
 from jaxgait.motion.stride import POINTS_PER_STRIDE
 
-GRAVITY = 9.81
 JOINTS = ("hip", "knee", "ankle")
 MOMENTS = tuple(f"{joint}_moment_Nm_kg" for joint in JOINTS)
 POWERS = tuple(f"{joint}_power_W_kg" for joint in JOINTS)

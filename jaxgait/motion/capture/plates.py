@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
-from jaxgait.checks import count_of
 from jaxgait.motion.capture.events import EARLY, behind
 from jaxgait.motion.capture.ground import (
     FAINT,
@@ -42,8 +39,6 @@ MAX_CLOCK_SHIFT = 0.03
 """Warn if the clocks of markers and plates differ by more, in s; events scatter by 0.015 s about `EARLY`."""
 MAX_STANCE_RATIO = 1.12
 """Warn if stance by the motion is longer or shorter than by the force by more than this factor."""
-_FIGURE = r"(?<![\w.-])[-+]?\d+(?:\.\d+)?(?!\w)"
-"""A number by itself; digits of a marker's name are none."""
 OFF_THE_FOOT = {"behind the heel": 0.03, "ahead of the toe marker": 0.05, "beside the line from heel to toe": 0.08}
 """Distances in m of the centre of pressure from the markers that no foot reaches: heel and toe in 5 % of a contact, and
 the line in the median. In eight contacts of three people they are -0.016, 0.021 and 0.049 or less."""
@@ -97,21 +92,6 @@ def _clocks(contacts: list[PlateContact], motion: MotionEvents) -> list[str]:
     word = "behind" if shift > 0 else "ahead of"
     what = f"the markers are about {1e3 * abs(shift):.0f} ms {word} the plates by heel strikes and toe-offs"
     return [f"{what}: two clocks?"]
-
-
-def merged_lines(trials: Iterable[tuple[Leg, list[str]]]) -> list[str]:
-    """The warnings of several trials, merging those of different trials that differ only in their numbers."""
-    kinds: dict[tuple[str, int], list[str]] = {}
-    for leg, lines in trials:
-        names = sorted({plate.name for plate in leg.recording.forces}, key=len, reverse=True)
-        figures = re.compile("|".join([*(f"({re.escape(name)})" for name in names), _FIGURE]))
-        own = Counter[str]()
-        for line in lines:
-            kind = figures.sub(lambda m: m[0] if m.lastindex else "#", line)
-            own[kind] += 1
-            kinds.setdefault((kind, own[kind]), []).append(line)
-    more = lambda n: f" (likewise in {count_of(n, 'more trial', 'more trials')})" if n else ""
-    return [f"{lines[0]}{more(len(lines) - 1)}" for lines in kinds.values()]
 
 
 def _slanted(leg: Leg) -> list[str]:

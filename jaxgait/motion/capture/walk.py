@@ -14,11 +14,11 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait import checks, xr
-from jaxgait.motion.capture import agreement, footing, leg_warnings, plates
+from jaxgait.motion.capture import agreement, leg_warnings, remarks
 from jaxgait.motion.capture import strides as cutting
 from jaxgait.motion.capture.coordinates import with_one_flexion
 from jaxgait.motion.capture.dynamics import Dynamics, dynamics_of
-from jaxgait.motion.capture.events import StrideEvents, mark_warnings, source_warnings
+from jaxgait.motion.capture.events import StrideEvents
 from jaxgait.motion.capture.hip_path import with_hip_path
 from jaxgait.motion.capture.leg import Leg, Options
 from jaxgait.motion.capture.maps import SIDES
@@ -299,27 +299,13 @@ def _walk(
     sound = [s for s, own in zip(strides, found.alone, strict=True) if not own.reason]
     unlikely = agreement.one_person(recordings, lengths_of(trials, strides), options.static, mass)
     walk = _averaged(trials, strides, body)
+    checked = [remarks.Checked(t, options, _kept(walk, t), walk.stride_time, speed) for t in trials]
     return dataclasses.replace(
         walk,
-        notes=(
-            *_collected(trials, "notes"),
-            *plates.merged_lines((t.leg, footing.footing_notes(t.leg)) for t in trials),
-            *found.ended,
-            *scaled.notes,
-            *walk.notes,
-        ),
+        notes=(*remarks.notes_of(checked), *found.ended, *scaled.notes, *walk.notes),
         warnings=(
             *general,
-            *_collected(trials, "warnings"),
-            *plates.merged_lines(
-                (t.leg, leg_warnings.marker_warnings(t.leg, options, walk.stride_time)) for t in trials
-            ),
-            *plates.merged_lines((t.leg, leg_warnings.turn_warnings(t.leg, options, _kept(walk, t))) for t in trials),
-            *plates.merged_lines((t.leg, footing.footing_warnings(t.leg)) for t in trials),
-            *plates.merged_lines((t.leg, plates.plate_warnings(t.leg, t.own.load)) for t in trials),
-            *plates.merged_lines((t.leg, mark_warnings(t.leg, t.own.events)) for t in trials),
-            *plates.merged_lines((t.leg, source_warnings(t.feet)) for t in trials),
-            *plates.merged_lines((t.leg, [] if speed else [*t.belt.warnings]) for t in trials),
+            *remarks.warnings_of(checked),
             *unlikely,
             *scaled.warnings,
             *without_strides(found),
@@ -382,12 +368,6 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
         warnings=found,
     )
     return walk if walk.assumed_path is None else dataclasses.replace(walk, speed=walk.assumed_path.speed)
-
-
-def _collected(trials: Sequence[Trial], what: str) -> list[str]:
-    """The notes or the warnings of all trials, each once."""
-    parts = [part for t in trials for part in (t.leg.recording, t.leg, t.own.events, t.own.load)]
-    return list(dict.fromkeys(line for part in parts for line in getattr(part, what, ())))
 
 
 def _mean_load(kept: Sequence[StrideCurve]) -> tuple[dict[str, np.ndarray], list[str]]:

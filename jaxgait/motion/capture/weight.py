@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxgait.checks import real, shown
-from jaxgait.motion.capture.dynamics import GRAVITY
 from jaxgait.motion.capture.ground import slanted
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.plates import all_foreign
 from jaxgait.motion.capture.strides import StrideCurve
+from jaxgait.motion.norms import GRAVITY
 from jaxgait.motion.recording import Recording, upward
 
 LIGHTEST, HEAVIEST = 2.0, 300.0
