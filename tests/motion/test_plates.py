@@ -204,6 +204,7 @@ NOISE = np.random.default_rng(0).normal(0.0, 12.0, FORCE.shape)
             {"point": POINT + np.array([0, 0, 0.1])},
             r"is up to 100 mm beside the line from heel to toe of the right foot",
         ),
+        ({"point": POINT + 0.05 * up}, "the surface of the plates is 50 mm above the floor that heights are from"),
         ({"force": FORCE + np.roll(FORCE, 30, axis=0)}, r"a contact of \d\.\d+ s on plate 1, in strides of 1.13 s"),
     ],
 )

@@ -42,6 +42,8 @@ MAX_STANCE_RATIO = 1.12
 OFF_THE_FOOT = {"behind the heel": 0.03, "ahead of the toe marker": 0.05, "beside the line from heel to toe": 0.08}
 """Distances in m of the centre of pressure from the markers that no foot reaches: heel and toe in 5 % of a contact, and
 the line in the median. In eight contacts of three people they are -0.016, 0.021 and 0.049 or less."""
+MAX_SURFACE_HEIGHT = 0.02
+"""Height in m of the plates' surface from the floor above which they differ; up to 0.008 in measured walks."""
 MIN_PRESSURE_PATH = 0.02
 """Least distance in m that the centre of pressure moves forward of the ankle in the middle half of a contact."""
 
@@ -53,6 +55,7 @@ def plate_warnings(leg: Leg, load: Load | None) -> list[str]:
     if unusable or not plates:
         return unusable
     found = [line for plate in plates for line in (*_zero(leg, plate), *_elsewhere(leg, plate))]
+    found += _surface(leg)
     known = lambda found: [c for c in found if np.isfinite(c.start) and np.isfinite(c.end)]
     whole, stances = ([], []) if load is None else (known(load.contacts), known(load.stances))
     whole = [c for c in whole if c.end - c.start >= MIN_CONTACT]
@@ -144,6 +147,23 @@ def _zero(leg: Leg, plate: GroundReaction) -> Iterator[str]:
     elif quiet.size > 0.02 * vertical.size and (noise := float(np.std(quiet))) > MAX_NOISE:
         what = f"{plate.name} has noise of {noise:.0f} N (standard deviation) while nobody is on it"
         yield f"{what}: {LOADED_FORCE:g} N are reached before heel strike and after toe-off; filter its forces"
+
+
+def _surface(leg: Leg) -> list[str]:
+    """A warning of plates whose surface is not the floor that heights are from; 0 everywhere is none written."""
+    if leg.axes.slope or leg.axes.tilt:
+        return []
+    lift = 0.0 if leg.joints is None else float(np.nanmedian(leg.hip[:, 1] - leg.joints.hip[:, 1]))
+    pressed = [
+        (plate.point @ leg.axes.rotation[1])[plate.force @ leg.axes.rotation[1] > LOADED_FORCE]
+        for plate in leg.recording.forces
+        if plate.point is not None
+    ]
+    heights = [float(np.nanmedian(x)) for x in pressed if np.isfinite(x).any()]
+    off = float(np.median([x + lift for x in heights])) if any(heights) else 0.0
+    word = "above" if off > 0 else "below"
+    what = f"the surface of the plates is {1e3 * abs(off):.0f} mm {word} the floor that heights are from"
+    return [f"{what}: is the floor at the laboratory's zero?"] if abs(off) > MAX_SURFACE_HEIGHT else []
 
 
 def all_foreign(leg: Leg) -> bool:
