@@ -10,6 +10,7 @@ import xarray as xr
 from jaxgait.motion import MotionWarning
 from jaxgait.motion.capture import tables
 from jaxgait.motion.capture.belt import belt_of
+from jaxgait.motion.capture.coordinates import leg_angles
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.strides import FLAT
 from jaxgait.motion.capture.tables import SPATIOTEMPORAL, side_means, spatiotemporal, stride_curves, trial_curves
@@ -120,6 +121,15 @@ def test_lengths_on_a_belt_are_those_overground(both):
     words = "by the left foot; the mean is used: a split belt"
     assert all(any(words in x for x in walk.warnings) for walk in walks.values())
     assert not any("split belt" in x for walk in given.values() for x in walk.warnings)
+
+
+def test_a_belt_whose_speed_follows_from_generic_lengths_is_warned_of():
+    """In the treadmill walk of OpenSim's subject01, joint angles give 1.106 m/s, and markers 1.139 m/s."""
+    w = walker.walker(treadmill=True, duration=3.0)
+    angles = leg_angles(*w.hip.T, w.thigh, w.knee, w.ankle)
+    trial = Recording("ik", "ik.mot", w.rate, w.time, angles=angles)
+    said = lambda **given: sum("follows from generic segment lengths" in x for x in measure([trial], **given).warnings)
+    assert said() == 1 and said(speed=1.26) == 0
 
 
 def test_sides_on_a_split_belt_have_their_own_speeds():

@@ -24,12 +24,13 @@ class Belt(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def belt_of(side: str, speeds: Mapping[str, float]) -> Belt:
+def belt_of(side: str, speeds: Mapping[str, float], *, generic: bool = False) -> Belt:
     """The belt under the foot of a side: one for both feet, unless their speeds differ as on a split belt.
 
     Args:
         side: right or left.
         speeds: of the standing feet in m/s by side, from `strides.foot_speed`; NaN or absent where not known.
+        generic: whether these are of legs with generic segment lengths, which a warning tells.
 
     Examples:
         >>> from jaxgait.motion.capture.belt import belt_of
@@ -44,10 +45,13 @@ def belt_of(side: str, speeds: Mapping[str, float]) -> Belt:
         return Belt(0.0)
     mean = float(np.mean([*known.values()]))
     apart = float(np.ptp([*known.values()]))
+    lengths = "the speed of the belt follows from generic segment lengths: give the true one (--speed), if it is known"
+    warnings = (lengths,) if generic else ()
     if apart <= MAX_DIFFERENCE * abs(mean):
-        return Belt(moving(mean))
+        return Belt(moving(mean), warnings)
     what = " and ".join(f"at {x:.3f} m/s by the {k} foot" for k, x in known.items())
     split = apart > SPLIT * abs(mean)
     use = "each side has its own speed" if split else "the mean is used"
     advice = "a split belt, or a marker that moves on a foot? If it is one belt, give --speed"
-    return Belt(moving(known.get(side, mean) if split else mean), (f"the belt moves {what}; {use}: {advice}",))
+    differ = f"the belt moves {what}; {use}: {advice}"
+    return Belt(moving(known.get(side, mean) if split else mean), (*warnings, differ))

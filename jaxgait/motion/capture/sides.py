@@ -112,7 +112,7 @@ def _foot(leg: Leg) -> Foot:
 
 def _trial(own: Foot, other: Foot | None) -> Trial:
     speeds = {foot.leg.side: foot.speed for foot in (own, other) if foot is not None}
-    return Trial(own, other, belt_of(own.leg.side, speeds))
+    return Trial(own, other, belt_of(own.leg.side, speeds, generic=own.leg.foot is None))
 
 
 def _strides(trials: list[Trial]) -> SideStrides:
