@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from jaxgait.motion import MotionFormatError, MotionWarning
+from jaxgait.motion.capture import weight
 from jaxgait.motion.capture.finding import leg_of
 from jaxgait.motion.capture.ground import load_of
 from jaxgait.motion.capture.leg import Options
+from jaxgait.motion.capture.plates import all_foreign
 from jaxgait.motion.capture.remarks import merged_lines
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.naming import motion_drive
@@ -168,6 +170,13 @@ def test_forces_that_are_away_from_the_feet_give_no_mass():
     walk = measure([dataclasses.replace(trial, forces=(away, rest))])
     assert any("from both feet" in line for line in walk.warnings)
     assert "mass_kg" not in walk.subject
+
+
+def test_contacts_are_compared_with_the_feet_once_for_all_strides(monkeypatch):
+    """Once for each stride, the time of a walk of many strides grew with their square."""
+    asked = []
+    monkeypatch.setattr(weight, "all_foreign", lambda leg: asked.append(leg) or all_foreign(leg))
+    assert len(measure([recording()]).kept) > 1 and len(asked) == 1
 
 
 @pytest.mark.parametrize("turns", [1, 2, 3])

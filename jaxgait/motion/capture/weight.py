@@ -88,8 +88,9 @@ def person(
 
 def _carried(kept: Sequence[tuple[Leg, StrideCurve]], static: Recording | None) -> Iterator[MassEstimate]:
     """Estimates of the mass from the plates, the best one first; none by forces that are not under the feet."""
-    turned = lambda leg: any(slanted(leg, plate) for plate in leg.recording.forces)
-    own = [(leg, stride) for leg, stride in kept if not all_foreign(leg) and not turned(leg)]
+    odd = lambda leg: all_foreign(leg) or any(slanted(leg, plate) for plate in leg.recording.forces)
+    unused = {key for key, leg in {id(leg): leg for leg, _ in kept}.items() if odd(leg)}  # once for all its strides
+    own = [(leg, stride) for leg, stride in kept if id(leg) not in unused]
     totals = [_total(leg.recording, leg.axes.rotation[1], np.linspace(*_span(stride), 400)) for leg, stride in own]
     whole = [float(x[:-1].mean()) for x in totals if x.min() > LEAST_SHARE * x.mean() > LEAST_SHARE * LEAST_WEIGHT]
     if whole:
