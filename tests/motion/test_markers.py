@@ -296,6 +296,15 @@ def test_a_pelvis_of_an_unusual_width_is_warned_of(wide, said):
     assert [x.split(" mm apart")[0] for x in found] == ([f"both ASIS are {250 * wide or 2:.0f}"] if said else [])
 
 
+@pytest.mark.parametrize(("raised", "said"), [(0.0, ""), (0.08, "falls by 22 deg"), (-0.05, "rises by 14 deg")])
+def test_a_foot_that_is_not_flat_where_it_is_taken_to_be_is_warned_of(raised, said):
+    """Somebody who walks on the toes had a normal ankle angle, because it counts from the foot in mid-stance."""
+    markers = W.markers | {"RHEE": W.markers["RHEE"] + [0.0, raised, 0.0]}
+    walk = measure([Recording("walk", "walk.trc", W.rate, W.time, markers)])
+    found = [x for x in walk.warnings if "where the foot is taken to be flat" in x]
+    assert [said in x for x in found] == ([True] if said else [])
+
+
 def test_strides_of_a_runner_are_no_walk():
     """Nothing but the times and the speed was unusual, as of a fast walk."""
     walk = measure([recording(plates=False)])
@@ -325,7 +334,16 @@ def test_frames_that_are_written_twice_are_warned_of(times):
 @needs_raw
 @pytest.mark.parametrize("name", MEASURED[:3])
 def test_nothing_of_this_is_said_of_measured_walks(name):
-    words = ("faces off", "both ASIS", "stance lasts", "repeat the one", "lags", "nobody walks", "distance of markers")
+    words = (
+        "faces off",
+        "both ASIS",
+        "stance lasts",
+        "repeat the one",
+        "lags",
+        "nobody walks",
+        "distance of markers",
+        "flat",
+    )
     assert not [x for x in measure([read_recording(RAW / name)]).warnings if any(word in x for word in words)]
 
 

@@ -38,6 +38,8 @@ MAX_TURN = np.radians(15.0)
 """Mean angle in rad of the pelvis to the direction of travel in a stride; three measured walks have up to 2 deg."""
 PELVIS_WIDTH = (0.12, 0.38)
 """Usual distance in m of both ASIS, of children and adults."""
+FLAT_LINES = (math.radians(-18.0), math.radians(10.0))
+"""Angles in rad of the line from heel to toe of a flat foot, toe up; -10 to 1 deg in seven measured legs."""
 SHORTEST_STANCE = 0.5
 """Share of the stride below which a foot is on the ground in running, and not in walking, which has double support."""
 
@@ -161,6 +163,15 @@ def segment_warnings(lengths: Mapping[str, float], mass: float | None) -> list[s
     elif front is not None and front < 0:
         behind = f"the toe is {-front:.3f} m behind the ankle: were markers of toe and ankle swapped?"
     return [*found, *([] if behind is None else [f"{behind} Events and angles of the foot follow them"])]
+
+
+def flat_warnings(line: float) -> list[str]:
+    """A warning of a foot whose line, at an angle in rad, is too steep to be flat when its angles are set to 0."""
+    if inside(line, FLAT_LINES):
+        return []
+    word = "falls" if line < 0 else "rises"
+    what = f"the line from heel to toe {word} by {math.degrees(abs(line)):.0f} deg where the foot is taken to be flat"
+    return [f"{what}: walking on the toes, or a misplaced marker? Angles of foot and ankle are from there"]
 
 
 def dynamics_warnings(dynamics: Dynamics | None, legs: Sequence[Leg]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -241,15 +241,23 @@ def best_end(leg: Leg, stride: StrideCurve) -> float:
     return float(times[np.nanargmin(apart)])
 
 
-def levelled(strides: list[StrideCurve]) -> list[StrideCurve]:
-    """The strides with angles of foot and ankle from the flat foot: its median over the strides that were not dropped.
+def flat_line(strides: Sequence[StrideCurve]) -> float:
+    """Angle in rad of the line of the flat foot, toe up, in the median over the strides that were not dropped.
+
+    Examples:
+        >>> from jaxgait.motion.capture.strides import flat_line
+        >>> flat_line([])
+        nan
+    """
+    lines = [float(np.mean(s.signals["foot_rad"][FLAT])) for s in strides if not s.reason]
+    return float(np.median(lines)) if lines else math.nan
+
+
+def levelled(strides: Sequence[StrideCurve], flat: float) -> list[StrideCurve]:
+    """The strides with angles of foot and ankle from the flat foot, whose line has an angle in rad.
 
     The line through a foot's markers is inclined while the foot is flat; angles that were recorded need no levelling.
     """
-    good = [s for s in strides if not s.reason]
-    if not good:
-        return strides
-    flat = float(np.median([np.mean(s.signals["foot_rad"][FLAT]) for s in good]))
     level = lambda s: {k: s.signals[k] - flat for k in ("foot_rad", "ankle_rad")}
     return [dataclasses.replace(s, signals=s.signals | level(s)) for s in strides]
 

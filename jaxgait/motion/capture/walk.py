@@ -338,7 +338,9 @@ def _at_speed(strides: list[StrideCurve], given: float | None) -> tuple[list[Str
 def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[str, Any]) -> Walk:
     """The walk with the mean of the kept strides, and remarks on these."""
     legs = tuple(t.leg for t in trials)
-    strides = strides if legs[0].foot is None else cutting.levelled(strides)
+    marked = legs[0].foot is not None
+    flat = cutting.flat_line(strides) if marked else 0.0
+    strides = cutting.levelled(strides, flat) if marked else strides
     kept = [s for s in strides if not s.reason]
     closed = {k: cutting.closed(np.mean([s.signals[k] for s in kept], axis=0)) for k in WALK_SIGNALS}
     load, odd = _mean_load(kept)
@@ -348,6 +350,7 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
     found = (
         *odd,
         *leg_warnings.stride_warnings(kept),
+        *leg_warnings.flat_warnings(flat),
         *leg_warnings.segment_warnings(segments, body.get("mass_kg")),
         *leg_warnings.dynamics_warnings(dynamics, legs),
     )
