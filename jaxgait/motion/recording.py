@@ -26,6 +26,8 @@ NOISE_FORCE = 5.0
 
 LOADED_FORCE = 30.0
 """Vertical force in N above which a foot is on a plate."""
+MOST_UNEVEN = 0.5
+"""Deviation of a time from even ones at the rate, in frames, above which they are not those of the frames."""
 
 
 class GroundReaction(NamedTuple):
@@ -94,16 +96,44 @@ class Recording:
         """Makes arrays of lists, gaps of what masks (`numpy.ma`) hide, and numbers of the person's mass and height.
 
         Raises:
-            MotionFormatError: for a mass or a height that is not a number.
+            MotionFormatError: for a mass or a height that is not a number, arrays of another shape than frames or
+                samples, and times that do not increase, or not evenly at the rate of the frames.
         """
-        object.__setattr__(self, "time", as_array(self.time))
+        numbers = lambda x: found.astype(float) if (found := as_array(x)).dtype.kind in "iu" else found
+        object.__setattr__(self, "time", numbers(self.time))
         facts = ((k, self._fact(k, x)) for k, x in self.subject.items())
         object.__setattr__(self, "subject", {k: x for k, x in facts if x is not None})
         for name, found in (("markers", self.markers), ("angles", self.angles)):
-            object.__setattr__(self, name, {n: as_array(x) for n, x in found.items()})
-        point = lambda force: None if force.point is None else as_array(force.point)
-        forces = (GroundReaction(f.name, as_array(f.time), as_array(f.force), point(f)) for f in self.forces)
+            object.__setattr__(self, name, {n: numbers(x) for n, x in found.items()})
+        point = lambda force: None if force.point is None else numbers(force.point)
+        forces = (GroundReaction(f.name, numbers(f.time), numbers(f.force), point(f)) for f in self.forces)
         object.__setattr__(self, "forces", tuple(forces))
+        self._check_arrays()
+
+    def _check_arrays(self) -> None:
+        self._check_times(self.time, "time")
+        even = self.time[:1] + np.arange(self.frames) / self.rate if self.rate > 0.0 else np.full(self.frames, np.nan)
+        if not np.all(np.abs(self.time - even) * self.rate < MOST_UNEVEN):
+            span = (float(self.time[-1]) - float(self.time[0])) / max(self.frames - 1, 1)
+            what = f"the times are not even at {self.rate:g} Hz, but {span:.4g} s apart on average"
+            raise self.error(what, "give the rate of these frames, and a row of NaN for a missing one", "time")
+        for columns, shape in ((self.markers, (self.frames, 3)), (self.angles, (self.frames,))):
+            for name, x in columns.items():
+                self._check_numbers(x, shape, name)
+        for plate in self.forces:
+            self._check_times(plate.time, plate.name)
+            for x in (plate.force, *([] if plate.point is None else [plate.point])):
+                self._check_numbers(x, (plate.time.size, 3), plate.name)
+
+    def _check_times(self, time: np.ndarray, column: str) -> None:
+        self._check_numbers(time, (time.size,), column)
+        if not (np.isfinite(time).all() and np.all(np.diff(time) > 0.0)):
+            raise self.error("times have to be finite, and to increase", "give them in s, each once", column)
+
+    def _check_numbers(self, x: np.ndarray, shape: tuple[int, ...], column: str) -> None:
+        if x.shape != shape or x.dtype.kind != "f":
+            what = f"{x.dtype} of shape {x.shape}, where numbers of shape {shape} are needed"
+            raise self.error(what, "give a row for each time", column)
 
     def _fact(self, key: str, value: Any) -> Any:
         """Mass and height as numbers, other facts as they are or as text; None for what is missing."""

@@ -6,6 +6,7 @@ import math
 import re
 import warnings
 
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -32,6 +33,31 @@ EXACT = Options(cutoff=None)
 
 def recording(w: walker.Walker, **changes) -> Recording:
     return Recording("walk", "walk.trc", w.rate, w.time, markers=w.markers, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rate": 200.0}, "column time: the times are not even at 200 Hz, but 0.01 s apart on average; give the rate"),
+        ({"rate": -100.0}, "column time: the times are not even at -100 Hz"),
+        ({"time": [0.0, 0.02, 0.02]}, "column time: times have to be finite, and to increase"),
+        ({"time": [0.0, 0.01, 0.04]}, "column time: the times are not even at 100 Hz"),
+        (
+            {"markers": {"RASI": np.zeros((2, 3))}},
+            r"column RASI: .* of shape \(2, 3\), where numbers of shape \(3, 3\)",
+        ),
+        ({"angles": {"knee_angle_r": ["a", "b", "c"]}}, "column knee_angle_r: <U1 of shape"),
+        ({"forces": (GroundReaction("plate", np.arange(3), np.zeros((3, 2)), None),)}, r"column plate: .*\(3, 3\)"),
+        ({"forces": (GroundReaction("plate", [0.2, 0.1], np.zeros((2, 3)), None),)}, "column plate: times have to"),
+    ],
+)
+def test_what_is_no_recording_is_an_error_when_it_is_made(changes, message, monkeypatch):
+    """Such arrays failed later, without a word of which, or were measured at another rate."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # (the types of arguments are checked in tests)
+    sound = {"rate": 100.0, "time": [0, 0.01, 0.02], "markers": {"RASI": np.zeros((3, 3), int)}}
+    assert Recording("walk", "walk.trc", **sound).markers["RASI"].dtype == float
+    with pytest.raises(MotionFormatError, match=f"walk.trc, {message}"):
+        Recording("walk", "walk.trc", **(sound | changes))
 
 
 @pytest.mark.parametrize("treadmill", [False, True])

@@ -58,7 +58,8 @@ def test_strides_of_a_table_of_joint_angles_are_found(trial):
 
 def test_there_are_no_joint_moments_on_an_assumed_path(trial):
     """The leg is not where it was in the laboratory: of a walk on a treadmill, the moment of the hip was 56 Nm/kg."""
-    force = np.where((trial.time % PERIOD < 0.6 * PERIOD)[:, None], [0.0, 800.0, 0.0], 0.0)
+    share = (trial.time % PERIOD / PERIOD)[:, None]
+    force = np.where(share < 0.6, np.where(share < 0.3, [-100.0, 800.0, 0.0], [100.0, 800.0, 0.0]), 0.0)
     plate = GroundReaction("right plate", trial.time, force, np.zeros_like(force))
     walk = measure([dataclasses.replace(trial, forces=(plate,))], speed=1.25, mass=80.0)
     assert walk.dynamics is None and walk.kept[0].load is not None

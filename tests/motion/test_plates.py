@@ -250,7 +250,7 @@ def test_forces_that_are_in_the_files_twice_count_once():
     trial, sound = recording(), measure([recording()], mass=85.0)
     (plate,) = trial.forces
     copy = plate._replace(name="filtered", time=TIME[::2], force=-1.01 * FORCE[::2], point=POINT[::2])
-    other = Recording("grf", "grf.mot", 500.0, copy.time, forces=(copy,))
+    other = Recording("grf", "grf.mot", 50.0, copy.time, forces=(copy,))
     walk = measure([with_forces(trial, other)], mass=85.0)
     assert sum("the forces on filtered are those on plate 1, and are used once" in x for x in walk.warnings) == 1
     np.testing.assert_allclose(walk.mean["ground_y_N"], sound.mean["ground_y_N"])

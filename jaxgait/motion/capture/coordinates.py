@@ -57,7 +57,8 @@ def has_angles(recording: Recording, side: str) -> bool:
         >>> import numpy as np
         >>> from jaxgait.motion.capture.coordinates import has_angles
         >>> from jaxgait.motion.recording import Recording
-        >>> trial = Recording("walk", "walk.mot", 100.0, np.zeros(2), angles={"knee_angle_r": np.zeros(2)})
+        >>> time = np.array([0.0, 0.01])
+        >>> trial = Recording("walk", "walk.mot", 100.0, time, angles={"knee_angle_r": np.zeros(2)})
         >>> has_angles(trial, "right")  # the pelvis and the other joints are missing
         False
     """
