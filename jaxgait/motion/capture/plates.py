@@ -225,8 +225,8 @@ def _off_the_foot(leg: Leg, plate: GroundReaction, start: float, end: float) -> 
     known = np.isfinite(forward)
     if not known.any():
         return np.full(3, np.nan)
-    forward, beyond, beside = (v[known] for v in (forward, forward - length, z * along - x * across))
-    return np.array([-np.percentile(forward, 5), np.percentile(beyond, 95), abs(np.median(beside))])
+    forward, beyond, lateral = (v[known] for v in (forward, forward - length, z * along - x * across))
+    return np.array([-np.percentile(forward, 5), np.percentile(beyond, 95), abs(np.median(lateral))])
 
 
 def _outside(leg: Leg, off: list[np.ndarray]) -> list[str]:
