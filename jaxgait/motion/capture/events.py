@@ -133,7 +133,7 @@ def behind(
         >>> from jaxgait.motion.capture.events import behind
         >>> from jaxgait.motion.capture.zeni import MotionEvents
         >>> motion = MotionEvents(np.array([0.962, 2.062]), np.array([1.698]))  # s
-        >>> behind(np.array([0.95, 2.05]), np.array([1.65]), motion)
+        >>> round(behind(np.array([0.95, 2.05]), np.array([1.65]), motion), 6)
         0.05
     """
     late = []
