@@ -28,7 +28,7 @@ from jaxgait.motion.capture.walk import Walk
 from jaxgait.motion.drive import GaitDrive, synthetic_recording
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.naming import motion_drive
-from jaxgait.motion.readers.stated import is_length
+from jaxgait.motion.readers.stated_units import is_length
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.stride import Stride
 from jaxgait.motion.writing import check_one_walk, recording_columns, storage_text, walk_recording, without_gaps

@@ -14,7 +14,7 @@ from jaxgait.motion import MotionWarning
 from jaxgait.motion.capture.coordinates import SAGITTAL, leg_angles
 from jaxgait.motion.capture.tables import trial_curves
 from jaxgait.motion.capture.walk import Walk
-from jaxgait.motion.readers.stated import is_length
+from jaxgait.motion.readers.stated_units import is_length
 from jaxgait.motion.recording import LOADED_FORCE, GroundReaction, Recording, runs
 
 Columns = Mapping[str, Float[np.ndarray, " rows"]]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from jaxgait.checks import count_of
-from jaxgait.motion.capture.axes import Axes
+from jaxgait.motion.capture.axes import OVERGROUND_SPEED, Axes
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import (
     MAX_GAP,
@@ -356,7 +356,8 @@ def facing(recording: Recording, x: np.ndarray) -> float:
             raise recording.error(what, "turn the trial so that the walk goes along x", "pelvis_rotation")
         return 1.0 if np.nanmedian(np.cos(turned)) > 0 else -1.0
     start, end = max(runs(np.isfinite(x)), key=lambda run: run[1] - run[0])
-    return -1.0 if (x[end - 1] - x[start]) / max((end - start) / recording.rate, 1e-9) < -0.3 else 1.0
+    speed = (x[end - 1] - x[start]) / max((end - start) / recording.rate, 1e-9)
+    return -1.0 if speed < -OVERGROUND_SPEED else 1.0
 
 
 def _points(hip: np.ndarray, thigh: np.ndarray, shank: np.ndarray, ankle: np.ndarray, height: float):

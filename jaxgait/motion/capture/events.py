@@ -13,11 +13,9 @@ from jaxtyping import Float
 from jaxgait.checks import first_few, one_of
 from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
-from jaxgait.motion.capture.zeni import MotionEvents
+from jaxgait.motion.capture.zeni import SAME_EVENT, MotionEvents
 from jaxgait.motion.recording import Mark, Recording
 
-SAME_EVENT = 0.15
-"""Largest time in s between two estimates of the same event."""
 EARLY = (0.038, 0.002)
 """Time in s by which heel strikes and toe-offs by the motion come before those of the force in measured walks."""
 MAX_MARK_SHIFT = 0.05
@@ -131,7 +129,7 @@ def behind(
     Examples:
         >>> import numpy as np
         >>> from jaxgait.motion.capture.events import behind
-        >>> from jaxgait.motion.capture.zeni import MotionEvents
+        >>> from jaxgait.motion.capture.zeni import SAME_EVENT, MotionEvents
         >>> motion = MotionEvents(np.array([0.962, 2.062]), np.array([1.698]))  # s
         >>> round(behind(np.array([0.95, 2.05]), np.array([1.65]), motion), 6)
         0.05

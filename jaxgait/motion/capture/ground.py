@@ -13,6 +13,7 @@ from jaxgait.checks import count_of
 from jaxgait.motion.capture.coordinates import HIP_OF_HEIGHT
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
+from jaxgait.motion.capture.zeni import SAME_EVENT
 from jaxgait.motion.recording import LOADED_FORCE, NOISE_FORCE, GroundReaction, runs
 
 MIN_CONTACT = 0.15
@@ -33,8 +34,6 @@ LONGEST_GAP = 0.03
 """Longest interruption in s of a contact, on one plate or from one plate to the next."""
 SHORTEST_PART = 0.03
 """Shortest time in s on one of several plates."""
-MAX_STRIKE_LAG = 0.15
-"""Largest time in s between a contact and the heel strike of the motion, without a centre of pressure."""
 
 
 class PlateContact(NamedTuple):
@@ -240,7 +239,7 @@ def _ours(leg: Leg, plate: GroundReaction, start: int, end: int) -> bool:
     if side:
         return side == leg.side
     begins, strikes = plate.time[start], leg.motion_events.strikes
-    return start > 0 and strikes.size > 0 and float(np.min(np.abs(strikes - begins))) < MAX_STRIKE_LAG
+    return start > 0 and strikes.size > 0 and float(np.min(np.abs(strikes - begins))) < SAME_EVENT
 
 
 def distances(leg: Leg, plate: GroundReaction, start: int, end: int) -> tuple[float, float]:

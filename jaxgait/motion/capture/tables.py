@@ -19,13 +19,14 @@ from jaxgait import xr
 from jaxgait.checks import count_of, first_few, warn_user
 from jaxgait.motion import MotionWarning
 from jaxgait.motion.capture.dynamics import MOMENTS, POWERS
-from jaxgait.motion.capture.events import SAME_EVENT, only_one_by_motion
+from jaxgait.motion.capture.events import only_one_by_motion
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.maps import SIDES
 from jaxgait.motion.capture.sides import Foot
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.capture.strides import FLAT, StrideCurve, unwrapped
 from jaxgait.motion.capture.walk import WALK_SIGNALS, Walk
+from jaxgait.motion.capture.zeni import SAME_EVENT
 from jaxgait.motion.stride import POINTS_PER_STRIDE
 
 

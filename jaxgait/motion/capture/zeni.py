@@ -16,6 +16,8 @@ Shorter strides are found and dropped as too short; otherwise two would be taken
 """
 NEAR_END = 0.04
 """Distance in s from either end of the record within which a maximum may be only part of a longer rise or fall."""
+SAME_EVENT = 0.15
+"""Largest time in s between two estimates of the same event."""
 
 
 class MotionEvents(NamedTuple):

@@ -24,7 +24,7 @@ from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.c3d_order import as_intel
 from jaxgait.motion.readers.c3d_repair import corrected
 from jaxgait.motion.readers.model_results import is_result, model_angles
-from jaxgait.motion.readers.stated import ANGLES, units_of
+from jaxgait.motion.readers.stated_units import ANGLES, units_of
 from jaxgait.motion.readers.subjects import without_subject
 from jaxgait.motion.recording import NOISE_FORCE, GroundReaction, Mark, Recording
 

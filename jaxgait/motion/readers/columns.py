@@ -18,10 +18,10 @@ import numpy as np
 from jaxgait.checks import count_of, first_few
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.coordinates import COLUMNS
-from jaxgait.motion.readers import labels, model_results, nexus, turns
+from jaxgait.motion.readers import angle_units, labels, model_results, nexus
 from jaxgait.motion.readers.clock import Clock, clock, counted
 from jaxgait.motion.readers.sheet import Sheet, Source, first_data, fully_written, read_sheet, recording
-from jaxgait.motion.readers.stated import ANGLES, agreed, units_of, without_unit
+from jaxgait.motion.readers.stated_units import ANGLES, agreed, units_of, without_unit
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of, number, trimmed
 
@@ -190,7 +190,7 @@ def _check_units(source: Source, units: list[str], columns: labels.Columns, coun
         MotionFormatError: if it has fewer, and there are forces or angles.
     """
     short = len(units) < count and len(set(units)) > 1 and delimiter_of(source.lines[start]) == " "
-    if short and (columns.forces or any(map(turns.is_angle, columns.others))):
+    if short and (columns.forces or any(map(angle_units.is_angle, columns.others))):
         what = f"the line of units has {len(units)} units for {count} columns"
         raise source.error(what, "write one for each column (s for the time), or units in the labels: Fx_kN", start - 1)
 
@@ -319,22 +319,22 @@ def _unit_sizes(
         notes: extended by what is assumed.
 
     Raises:
-        MotionFormatError: for an absurd angle of a leg, and if its unit is not clear (see `turns.decided`).
+        MotionFormatError: for an absurd angle of a leg, and if its unit is not clear (see `angle_units.decided`).
     """
     sizes = {**ANGLES, **labels.LENGTHS}
     found = {k: units[i] for k, i in others.items() if units[i]}
-    angles = {k for k in others if turns.is_angle(k) and found.get(k, "deg") in ANGLES}
+    angles = {k for k in others if angle_units.is_angle(k) and found.get(k, "deg") in ANGLES}
     found |= {k: "deg" if unit[1] == "°" else unit[1].lower() for k in angles if (unit := _ANGULAR.search(k))}
     unsure = {k: i for k, i in others.items() if k in angles and k not in found}
     if len(line) == 1:
         found |= dict.fromkeys(unsure, *line)
     elif unsure:
-        guess = turns.decided(source, sheet, unsure)
+        guess = angle_units.decided(source, sheet, unsure)
         unit = "degrees" if guess.in_degrees else "radians"
         found |= dict.fromkeys(unsure, unit[:3])
         notes.append(f"angles are taken as {unit}: {guess.remark()}")
     for unit in ANGLES:
-        turns.check_turns(source, sheet, {k: others[k] for k in found if found[k] == unit}, unit == "deg")
+        angle_units.check_turns(source, sheet, {k: others[k] for k in found if found[k] == unit}, unit == "deg")
     return {k: sizes[unit] for k, unit in found.items() if unit in sizes}
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from jaxgait.checks import count_of
-from jaxgait.motion.readers import labels, model_results, turns
+from jaxgait.motion.readers import angle_units, labels, model_results
 from jaxgait.motion.readers.clock import clock
 from jaxgait.motion.readers.sheet import Sheet, Source, first_data, fully_written, read_sheet, recording
-from jaxgait.motion.readers.stated import ANGLES, agreed, is_length, without_unit
+from jaxgait.motion.readers.stated_units import ANGLES, agreed, is_length, without_unit
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of, trimmed
 
@@ -84,7 +84,7 @@ def _sizes(
 
     Raises:
         MotionFormatError: for an absurd angle of a leg, for one that states another unit in its label than the header,
-            and if the unit is not clear (see `turns.decided`).
+            and if the unit is not clear (see `angle_units.decided`).
     """
     found = re.search(r"inDegrees\s*=\s*(yes|no)", "\n".join(header), re.IGNORECASE)
     stated = None if found is None else "deg" if found[1].lower() == "yes" else "rad"
@@ -96,7 +96,7 @@ def _sizes(
     angles = {k: i for k, i in others.items() if not is_length(k) and k not in own}
     own |= dict.fromkeys(angles, _unit(source, sheet, angles, stated, notes)) if angles else {}
     for unit in ANGLES:
-        turns.check_turns(source, sheet, {k: i for k, i in others.items() if own.get(k) == unit}, unit == "deg")
+        angle_units.check_turns(source, sheet, {k: i for k, i in others.items() if own.get(k) == unit}, unit == "deg")
     return {k: {**labels.LENGTHS, **ANGLES}.get(own.get(k, ""), 1.0) for k in others}
 
 
@@ -105,9 +105,9 @@ def _unit(source: Source, sheet: Sheet, angles: dict[str, int], stated: str | No
 
     Columns whose names are not those of angles count where there are no others.
     """
-    named = {k: i for k, i in angles.items() if turns.is_angle(k)} or angles
-    guess = turns.guess(source, sheet, named) if stated else turns.decided(source, sheet, named)
-    degrees = stated == "deg" or guess.joint > turns.TURNS[False] if stated else guess.in_degrees
+    named = {k: i for k, i in angles.items() if angle_units.is_angle(k)} or angles
+    guess = angle_units.guess(source, sheet, named) if stated else angle_units.decided(source, sheet, named)
+    degrees = stated == "deg" or guess.joint > angle_units.TURNS[False] if stated else guess.in_degrees
     if stated is None or (stated == "deg") != degrees:
         why = "the header says radians" if stated else "the header does not say whether angles are in degrees"
         notes.append(f"{why}; {guess.remark()}: {'degrees' if degrees else 'radians'}")

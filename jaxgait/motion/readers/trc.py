@@ -23,7 +23,7 @@ from jaxgait.motion.readers.sheet import (
     read_sheet,
     recording,
 )
-from jaxgait.motion.readers.stated import ANGLES
+from jaxgait.motion.readers.stated_units import ANGLES
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of, number, trimmed
 

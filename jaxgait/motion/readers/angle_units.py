@@ -13,7 +13,7 @@ from jaxgait.checks import count_of
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.coordinates import COLUMNS
 from jaxgait.motion.readers.sheet import Sheet, Source
-from jaxgait.motion.readers.stated import is_length
+from jaxgait.motion.readers.stated_units import is_length
 
 MOST = 90.0
 """Percentile of the sizes in a column that shows its unit: absurd values in less than a tenth of the rows do not."""
@@ -51,7 +51,7 @@ class Guess(NamedTuple):
         """The largest angle and the doubt, for notes.
 
         Examples:
-            >>> from jaxgait.motion.readers.turns import Guess
+            >>> from jaxgait.motion.readers.angle_units import Guess
             >>> Guess(in_degrees=False, largest=1.25, joint=1.2, doubt=None).remark()
             'the largest is 1.25'
         """
@@ -63,7 +63,7 @@ def is_angle(name: str) -> bool:
     """Whether a column has an angle by its name, which is no rate, moment or power.
 
     Examples:
-        >>> from jaxgait.motion.readers.turns import is_angle
+        >>> from jaxgait.motion.readers.angle_units import is_angle
         >>> print(is_angle("knee_flexion"), is_angle("knee_flexion_velocity"), is_angle("knee_angle (deg/s)"))
         True False False
     """
@@ -74,7 +74,7 @@ def is_joint(name: str) -> bool:
     """Whether a column has the angle of a joint by its name, which no person turns by a whole turn.
 
     Examples:
-        >>> from jaxgait.motion.readers.turns import is_joint
+        >>> from jaxgait.motion.readers.angle_units import is_joint
         >>> print(is_joint("knee_angle_r"), is_joint("pelvis_rotation"), is_joint("ankle_crank_rotation"))
         True False False
     """
@@ -90,7 +90,7 @@ def guess(source: Source, sheet: Sheet, columns: Mapping[str, int]) -> Guess:
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source, read_sheet
-        >>> from jaxgait.motion.readers.turns import guess
+        >>> from jaxgait.motion.readers.angle_units import guess
         >>> source = Source("knee.csv", ["0.00,0.1", "0.01,0.2", "0.02,57.0", "0.03,0.4"])
         >>> found = guess(source, read_sheet(source, start=0), {"knee_flexion": 1})
         >>> print(found.in_degrees, found.largest, found.doubt.what)
@@ -143,7 +143,7 @@ def check_turns(source: Source, sheet: Sheet, columns: Mapping[str, int], degree
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source, read_sheet
-        >>> from jaxgait.motion.readers.turns import check_turns
+        >>> from jaxgait.motion.readers.angle_units import check_turns
         >>> source = Source("knee.csv", ["0.00,0.1", "0.01,0.2", "0.02,57.0", "0.03,0.4"])
         >>> check_turns(source, read_sheet(source, start=0), {"knee_angle_r": 1}, degrees=False)
         Traceback (most recent call last):
@@ -168,7 +168,7 @@ def decided(source: Source, sheet: Sheet, columns: Mapping[str, int]) -> Guess:
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source, read_sheet
-        >>> from jaxgait.motion.readers.turns import decided
+        >>> from jaxgait.motion.readers.angle_units import decided
         >>> source = Source("knee.csv", ["0.00,10", "0.01,20", "0.02,30"])
         >>> print(decided(source, read_sheet(source, start=0), {"knee_angle_r": 1}).in_degrees)
         True

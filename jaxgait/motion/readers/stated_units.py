@@ -32,7 +32,7 @@ def is_length(name: str) -> bool:
     """Whether a coordinate is a length by its name, no angle.
 
     Examples:
-        >>> from jaxgait.motion.readers.stated import is_length
+        >>> from jaxgait.motion.readers.stated_units import is_length
         >>> print(is_length("pelvis_tx"), is_length("knee_angle_r"))
         True False
     """
@@ -43,7 +43,7 @@ def units_of(row: Sequence[str]) -> tuple[list[str], list[str]]:
     """The units in the cells of a line, with one word for each, and those among them that are not known.
 
     Examples:
-        >>> from jaxgait.motion.readers.stated import units_of
+        >>> from jaxgait.motion.readers.stated_units import units_of
         >>> units_of(["s", "[Degrees]", "", "furlong"])
         (['s', 'deg', '', 'furlong'], ['furlong'])
     """
@@ -58,7 +58,7 @@ def without_unit(label: str) -> tuple[str, str]:
     `COLUMNS`, in whatever case they are written.
 
     Examples:
-        >>> from jaxgait.motion.readers.stated import without_unit
+        >>> from jaxgait.motion.readers.stated_units import without_unit
         >>> print(without_unit("pelvis_ty (mm)"), without_unit("knee_flexion [°]"), without_unit("knee (deg/s)"))
         ('pelvis_ty', 'mm') ('knee_flexion', 'deg') ('knee (deg/s)', '')
         >>> without_unit("Knee Angle R (deg)")
@@ -85,7 +85,7 @@ def agreed(file: str, names: Sequence[str], own: Sequence[str], line: Sequence[s
             or a leg's length in no unit of length.
 
     Examples:
-        >>> from jaxgait.motion.readers.stated import agreed
+        >>> from jaxgait.motion.readers.stated_units import agreed
         >>> agreed("walk.csv", ["time", "pelvis_ty", "knee_angle_r"], ["s", "mm", ""], ["s", "", "deg"])
         ['s', 'mm', 'deg']
         >>> agreed("walk.csv", ["pelvis_ty"], ["mm"], ["m"])
