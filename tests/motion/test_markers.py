@@ -296,10 +296,26 @@ def test_a_pelvis_of_an_unusual_width_is_warned_of(wide, said):
     assert [x.split(" mm apart")[0] for x in found] == ([f"both ASIS are {250 * wide or 2:.0f}"] if said else [])
 
 
+@pytest.mark.parametrize(
+    ("moved", "by", "said"),
+    [
+        ((), [0, 0, 0], ""),
+        (("RKNE", "RKNEM"), [0, 0.03, 0], "hip to knee 3"),
+        (("LHEE",), [-0.03, 0, 0], "ankle to heel "),
+    ],
+)
+def test_sides_that_differ_are_warned_of(moved, by, said):
+    """A knee marker that is 30 mm too high makes the knee wrong by 3 degrees."""
+    markers = {k: x + np.array(by) if k in moved else x for k, x in W.markers.items()}
+    walk = measure([Recording("walk", "walk.trc", W.rate, W.time, markers)])
+    found = [x for x in walk.warnings if x.startswith("the right leg and the left one differ: ")]
+    assert [said in x for x in found] == ([True] if said else [])
+
+
 @pytest.mark.parametrize(("raised", "said"), [(0.0, ""), (0.08, "falls by 22 deg"), (-0.05, "rises by 14 deg")])
 def test_a_foot_that_is_not_flat_where_it_is_taken_to_be_is_warned_of(raised, said):
     """Somebody who walks on the toes had a normal ankle angle, because it counts from the foot in mid-stance."""
-    markers = W.markers | {"RHEE": W.markers["RHEE"] + [0.0, raised, 0.0]}
+    markers = W.markers | {"RHEE": W.markers["RHEE"] + np.array([0.0, raised, 0.0])}
     walk = measure([Recording("walk", "walk.trc", W.rate, W.time, markers)])
     found = [x for x in walk.warnings if "where the foot is taken to be flat" in x]
     assert [said in x for x in found] == ([True] if said else [])

@@ -40,6 +40,8 @@ PELVIS_WIDTH = (0.12, 0.38)
 """Usual distance in m of both ASIS, of children and adults."""
 FLAT_LINES = (math.radians(-18.0), math.radians(10.0))
 """Angles in rad of the line from heel to toe of a flat foot, toe up; -10 to 1 deg in seven measured legs."""
+MAX_SIDE_DIFFERENCE = {("hip", "knee"): 0.06, ("knee", "ankle"): 0.06, ("ankle", "heel"): 0.25}
+"""Relative difference of distances in both legs; up to 0.03, 0.04 and 0.06 in three people."""
 SHORTEST_STANCE = 0.5
 """Share of the stride below which a foot is on the ground in running, and not in walking, which has double support."""
 
@@ -163,6 +165,22 @@ def segment_warnings(lengths: Mapping[str, float], mass: float | None) -> list[s
     elif front is not None and front < 0:
         behind = f"the toe is {-front:.3f} m behind the ankle: were markers of toe and ankle swapped?"
     return [*found, *([] if behind is None else [f"{behind} Events and angles of the foot follow them"])]
+
+
+def side_warnings(leg: Leg, other: Leg | None) -> list[str]:
+    """A warning of distances in both legs that differ by more than their sides do; empty if one has no markers."""
+    if other is None or leg.joints is None or other.joints is None:
+        return []
+    found = []
+    for (above, below), share in MAX_SIDE_DIFFERENCE.items():
+        ends = [(getattr(one.joints, above), getattr(one.joints, below)) for one in (leg, other)]
+        if any(upper is None or lower is None for upper, lower in ends):
+            continue
+        own, theirs = (float(np.nanmedian(np.linalg.norm(upper - lower, axis=1))) for upper, lower in ends)
+        if not abs(own - theirs) < share * 0.5 * (own + theirs):
+            found.append(f"{above} to {below} {1e3 * own:.0f} and {1e3 * theirs:.0f} mm")
+    what = f"the {leg.side} leg and the {other.side} one differ: {', '.join(found)}"
+    return [f"{what}: a misplaced marker, or a shorter leg?"] if found else []
 
 
 def flat_warnings(line: float) -> list[str]:

@@ -39,6 +39,7 @@ Check: TypeAlias = Callable[[Checked], Sequence[str]]
 NOTES: tuple[Check, ...] = (lambda c: footing.footing_notes(c.trial.leg),)
 WARNINGS: tuple[Check, ...] = (
     lambda c: leg_warnings.marker_warnings(c.trial.leg, c.options, c.stride_time),
+    lambda c: leg_warnings.side_warnings(c.trial.leg, None if c.trial.other is None else c.trial.other.leg),
     lambda c: leg_warnings.turn_warnings(c.trial.leg, c.options, c.kept),
     lambda c: footing.footing_warnings(c.trial.leg),
     lambda c: plates.plate_warnings(c.trial.leg, c.trial.own.load),
