@@ -406,7 +406,7 @@ def test_several_trials_are_one_walk():
     w = walker.walker(duration=3.0)
     one = measure([recording(w)], options=EXACT)
     two = measure([recording(w), dataclasses.replace(recording(w), name="again")], options=EXACT)
-    assert any("contains the same frames as walk.trc: its strides count twice" in line for line in two.warnings)
+    assert any("contains the same motion as walk.trc: its strides count twice" in line for line in two.warnings)
     assert len(two.kept) == 2 * len(one.kept) and {s.trial for s in two.kept} == {"walk", "again"}
     np.testing.assert_allclose(two.mean["knee_rad"], one.mean["knee_rad"], atol=1e-9)
 

@@ -9,7 +9,7 @@ import pytest
 
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.coordinates import angle_names
-from jaxgait.motion.capture.trials import together
+from jaxgait.motion.capture.trials import together, with_own_names
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import read_recording
@@ -106,3 +106,14 @@ def test_pages_measure_recordings(page, tmp_path, monkeypatch):
     for block in reading:
         exec(compile(block, page, "exec"), {"__name__": "page"})
         plt.close("all")
+
+
+@pytest.mark.parametrize("lab", ["y up, walking along +x", "z up, walking along -y"])
+def test_a_trial_that_is_given_in_two_files_is_warned_of(lab):
+    """Another export of it, or a part, in other axes and with rounded positions: its strides counted twice."""
+    rounded = {k: x.round(4)[100:] for k, x in walker.turned(W, walker.LABS[lab]).markers.items()}
+    one = Recording("walk", "walk.trc", W.rate, W.time, W.markers)
+    said = lambda *trials: [x for x in with_own_names(trials)[1] if "contains the same motion as walk.trc" in x]
+    assert len(said(one, Recording("part", "part.c3d", W.rate, W.time[100:], rounded))) == 1
+    assert not said(one, Recording("later", "later.trc", W.rate, W.time[100:] - 1.0, rounded))
+    assert not said(one, Recording("other", "other.trc", W.rate, W.time + 0.05, W.markers))  # of the same gait

@@ -15,6 +15,8 @@ from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.recording import LOADED_FORCE, GroundReaction, Recording, with_forces
 from jaxgait.motion.text import distinct
 
+SAME_MOTION, LEAST_COMMON = 1e-3, 0.5
+"""Difference in m or rad (root mean square), and time in s, by which two recordings show the same motion."""
 SAME_FORCES = 0.1
 """Relative difference (root mean square) of two plates' forces below which one is a copy of the other."""
 
@@ -158,16 +160,30 @@ def with_own_names(recordings: Sequence[Recording]) -> tuple[list[Recording], li
     for i, trial in enumerate(recordings):
         same = next((other for other in recordings[:i] if _same(trial, other)), None)
         if same is not None:
-            twice.append(f"{trial.file} contains the same frames as {same.file}: its strides count twice")
+            twice.append(f"{trial.file} contains the same motion as {same.file}: its strides count twice")
     names = distinct([trial.name for trial in recordings], "{} ({})")
     return [dataclasses.replace(trial, name=name) for trial, name in zip(recordings, names, strict=True)], twice
 
 
 def _same(one: Recording, other: Recording) -> bool:
-    columns = [(r.markers or r.angles) for r in (one, other)]
-    if not columns[0] or columns[0].keys() != columns[1].keys():
+    """Whether two recordings show the same motion at the same times, perhaps of parts of a trial, or in other axes."""
+    at = one.time[(one.time >= other.time[0]) & (one.time <= other.time[-1])]
+    if at.size < LEAST_COMMON * one.rate:
         return False
-    return all(np.array_equal(x, columns[1][k], equal_nan=True) for k, x in columns[0].items())
+    pairs = [(np.interp(at, one.time, x), np.interp(at, other.time, y)) for x, y in _comparable(one, other)]
+    apart = [(x - y)[np.isfinite(x - y)] for x, y in pairs]
+    return bool(pairs) and all(2 * x.size > at.size and np.sqrt(np.mean(x**2)) < SAME_MOTION for x in apart)
+
+
+def _comparable(one: Recording, other: Recording) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Curves of both in m or rad that do not depend on the axes: angles, or the distances of markers that vary most."""
+    if not (one.markers and other.markers):
+        return [(x, other.angles[k]) for k, x in one.angles.items() if k in other.angles and not one.markers]
+    names = [name for name in one.markers if name in other.markers]
+    far = lambda recording, name: np.linalg.norm(recording.markers[name] - recording.markers[names[0]], axis=1)
+    spread = lambda x: float(np.std(x[np.isfinite(x)])) if np.isfinite(x).any() else 0.0
+    varied = sorted(names[1:], key=lambda name: -spread(far(one, name)))
+    return [(far(one, name), far(other, name)) for name in varied[:3]]
 
 
 def check_one_kind(legs: Sequence[Leg]) -> None:
