@@ -616,9 +616,12 @@ def test_impossible_options_raise(value):
 
 def test_a_low_pass_that_does_nothing_or_too_much_is_said():
     slow, w = walker.walker(rate=15.0, duration=5.0), walker.walker(duration=5.0)
-    assert any("no low-pass: a cut-off of 8 Hz is too high" in n for n in measure([recording(slow)]).notes)
+    found = measure([recording(slow)])
+    assert any("no low-pass: a cut-off of 8 Hz is too high" in n for n in found.notes)
+    assert any("15 frames per second are few for a walk" in line for line in found.warnings)
     walk = measure([recording(w)], options=Options(cutoff=1.0))
     assert any("a low-pass of 1 Hz removes part of the gait" in line for line in walk.warnings)
+    assert not any("frames per second are few" in line for line in walk.warnings)
 
 
 def test_gaps_of_joint_angles_are_filled_as_far_as_they_are_said_to_be(tmp_path):

@@ -12,11 +12,11 @@ from jaxgait.motion.capture.axes import OVERGROUND_SPEED, Axes
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import (
     MAX_GAP,
-    cutoff_warnings,
     describe_lowpass,
     described_gaps,
     fill,
     lowpass,
+    rate_warnings,
 )
 from jaxgait.motion.norms import SIGNAL_NORMS, SPEED
 from jaxgait.motion.recording import Recording, runs
@@ -129,7 +129,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         + (f"; longer ones remain: {count_of(filled.left, 'frame', 'frames')}" if filled.left else ""),
         describe_lowpass(recording.rate, cutoff),
     ]
-    warnings = cutoff_warnings(recording.rate, cutoff)
+    warnings = rate_warnings(recording.rate, cutoff)
     knee = _flexion(recording, side, notes, warnings) * knee
     _check_neutral(recording, f"ankle_angle_{side[0]}")
     forward = facing(recording, x)

@@ -14,7 +14,7 @@ from jaxgait.motion.capture.joints import Joints, joints
 from jaxgait.motion.capture.leg import Leg, Options, Plane, Signal
 from jaxgait.motion.capture.maps import MarkerSet
 from jaxgait.motion.capture.repeats import MAX_MARKER_SPEED, without_repeats
-from jaxgait.motion.capture.smoothing import cutoff_warnings, describe_lowpass, described_gaps, fill, lowpass
+from jaxgait.motion.capture.smoothing import describe_lowpass, described_gaps, fill, lowpass, rate_warnings
 from jaxgait.motion.capture.standing import standing_of, standing_remarks, standing_warnings
 from jaxgait.motion.recording import Recording
 
@@ -48,7 +48,7 @@ def from_markers(recording: Recording, side: str, marker_set: MarkerSet, options
     warnings += [
         *repeated,
         *axes.warnings,
-        *cutoff_warnings(recording.rate, options.cutoff),
+        *rate_warnings(recording.rate, options.cutoff),
         *_jumps(recording, marker_set, sorted(names)),
     ]
     turned = {name: axes.turned(x) for name, x in smooth.items()}
