@@ -53,7 +53,7 @@ def events_of(leg: Leg, load: Load | None) -> StrideEvents:
     strikes, offs = leg.motion_events
     exact, left, name, marked = _exact(leg, load)
     if not exact.size:
-        early = f"about {1e3 * EARLY[0]:.0f} ms before a force would show them, so that stance and double support are longer"
+        early = f"about {1e3 * EARLY[0]:.0f} ms before a force shows them, so that stance and double support are longer"
         note = f"heel strikes by the motion: heel farthest forward of the hip (Zeni 2008), {early}"
         return StrideEvents(strikes, offs, ("motion",) * strikes.size, (note, *marked))
     times, sources, shift = _merged(exact, strikes, name)
