@@ -50,33 +50,46 @@ MIN_PRESSURE_PATH = 0.02
 
 def plate_warnings(leg: Leg, load: Load | None) -> list[str]:
     """Warnings about the plates of a trial; empty if there are none."""
-    (strikes, offs), plates = leg.motion_events, leg.recording.forces
+    plates = leg.recording.forces
     unusable = _slanted(leg) or _scale(leg, load)
     if unusable or not plates:
         return unusable
     found = [line for plate in plates for line in (*_zero(leg, plate), *_elsewhere(leg, plate))]
-    found += _surface(leg)
+    return [*found, *_surface(leg), *([] if load is None else _contact_warnings(leg, load))]
+
+
+def _contact_warnings(leg: Leg, load: Load) -> list[str]:
+    """Warnings about the contacts of the leg's foot."""
+    motion = leg.motion_events
     known = lambda found: [c for c in found if np.isfinite(c.start) and np.isfinite(c.end)]
-    whole, stances = ([], []) if load is None else (known(load.contacts), known(load.stances))
-    whole = [c for c in whole if c.end - c.start >= MIN_CONTACT]
-    stride = float(np.median(np.diff(strikes))) if strikes.size > 1 else np.inf
-    for contact in () if load is None else load.too_long[:1]:
-        what = f"a contact of {contact.end - contact.start:.2f} s on {contact.plate}, in strides of {stride:.2f} s"
-        found.append(f"{what}, is not used: are both feet on the plate, or are its forces noisy?")
-    found += _paces(leg.recording.rate, stances, strikes, offs) or _clocks(stances, leg.motion_events)
-    curves = [_contact_curves(leg, plates[c.number], c.start, c.end) for c in whole]
-    off = [_off_the_foot(leg, plates[c.number], c.start, c.end) for c in whole]
+    stances = known(load.stances)
+    whole = [
+        (leg, leg.recording.forces[c.number], c.start, c.end)
+        for c in known(load.contacts)
+        if c.end - c.start >= MIN_CONTACT
+    ]
+    curves = [_contact_curves(*contact) for contact in whole]
     return [
-        *found,
+        *_too_long(load, motion),
+        *(_paces(leg.recording.rate, stances, motion) or _clocks(stances, motion)),
         *_turned([force for force, _ in curves]),
         *_path([ahead for _, ahead in curves]),
-        *_outside(leg, off),
+        *_outside(leg, [_off_the_foot(*contact) for contact in whole]),
     ]
 
 
-def _paces(rate: float, contacts: list[PlateContact], strikes: np.ndarray, offs: np.ndarray) -> list[str]:
+def _too_long(load: Load, motion: MotionEvents) -> list[str]:
+    """A warning of contacts that are longer than any stance, and not used."""
+    stride = float(np.median(np.diff(motion.strikes))) if motion.strikes.size > 1 else np.inf
+    lines = [
+        f"a contact of {c.end - c.start:.2f} s on {c.plate}, in strides of {stride:.2f} s" for c in load.too_long[:1]
+    ]
+    return [f"{what}, is not used: are both feet on the plate, or are its forces noisy?" for what in lines]
+
+
+def _paces(rate: float, contacts: list[PlateContact], motion: MotionEvents) -> list[str]:
     """Warns if stance durations imply another frame rate than stated."""
-    stood = [c.end - c.start for c in contacts]
+    stood, (strikes, offs) = [c.end - c.start for c in contacts], motion
     moved = [float(np.min(offs[offs > t])) - t - EARLY[0] + EARLY[1] for t in strikes if (offs > t).any()]
     if not stood or not moved:
         return []
