@@ -14,7 +14,7 @@ from jaxgait.ensembles import ensemble, people
 from jaxgait.models import Prosthesis
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture import ground, maps
-from jaxgait.motion.capture.coordinates import HIP_IN_PELVIS, NAMES, from_angles, with_one_flexion
+from jaxgait.motion.capture.coordinates import HIP_IN_PELVIS, NAMES, from_angles, leg_angles, with_one_flexion
 from jaxgait.motion.capture.finding import leg_of
 from jaxgait.motion.capture.joints import hip_centre
 from jaxgait.motion.capture.leg import Options
@@ -622,6 +622,21 @@ def test_a_low_pass_that_does_nothing_or_too_much_is_said():
     walk = measure([recording(w)], options=Options(cutoff=1.0))
     assert any("a low-pass of 1 Hz removes part of the gait" in line for line in walk.warnings)
     assert not any("frames per second are few" in line for line in walk.warnings)
+
+
+def test_long_gaps_that_are_filled_on_request_are_warned_of():
+    """A knee that was missing for half a second was wrong by 23 degrees, with a note that it is filled."""
+    w = walker.walker(duration=4.0)
+    lost = (w.time > 1.8) & (w.time < 2.295)
+    knee = {k: np.where(lost[:, None], np.nan, w.markers[k]) for k in ("RKNE", "RKNEM")}
+    trial = Recording("walk", "walk.trc", w.rate, w.time, w.markers | knee)
+    joints = leg_angles(*w.hip.T, w.thigh, np.where(lost, np.nan, w.knee), w.ankle)
+    solved = Recording("walk", "walk.mot", w.rate, w.time, angles=joints)
+    for one, name in ((trial, "RKNE, RKNEM"), (solved, "knee_angle_r")):
+        long, usual = (leg_of(one, "right", Options(max_gap=gap)).warnings for gap in (1.0, 0.2))
+        (line,) = (x for x in long if "as was asked" in x)
+        assert line.startswith(f"gaps of more than 0.2 s are filled, as was asked for ({name} 0.49 s from 1.81 s)")
+        assert not any("as was asked" in x for x in usual)
 
 
 def test_gaps_of_joint_angles_are_filled_as_far_as_they_are_said_to_be(tmp_path):

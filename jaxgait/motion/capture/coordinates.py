@@ -15,6 +15,7 @@ from jaxgait.motion.capture.smoothing import (
     describe_lowpass,
     described_gaps,
     fill,
+    long_gap_warnings,
     lowpass,
     rate_warnings,
 )
@@ -129,7 +130,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         + (f"; longer ones remain: {count_of(filled.left, 'frame', 'frames')}" if filled.left else ""),
         describe_lowpass(recording.rate, cutoff),
     ]
-    warnings = rate_warnings(recording.rate, cutoff)
+    warnings = [*long_gap_warnings(lost, recording.time, recording.rate), *rate_warnings(recording.rate, cutoff)]
     knee = _flexion(recording, side, notes, warnings) * knee
     _check_neutral(recording, f"ankle_angle_{side[0]}")
     forward = facing(recording, x)

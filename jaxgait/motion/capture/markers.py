@@ -14,7 +14,14 @@ from jaxgait.motion.capture.joints import Joints, joints
 from jaxgait.motion.capture.leg import Leg, Options, Plane, Signal
 from jaxgait.motion.capture.maps import MarkerSet
 from jaxgait.motion.capture.repeats import MAX_MARKER_SPEED, without_repeats
-from jaxgait.motion.capture.smoothing import describe_lowpass, described_gaps, fill, lowpass, rate_warnings
+from jaxgait.motion.capture.smoothing import (
+    describe_lowpass,
+    described_gaps,
+    fill,
+    long_gap_warnings,
+    lowpass,
+    rate_warnings,
+)
 from jaxgait.motion.capture.standing import standing_of, standing_remarks, standing_warnings
 from jaxgait.motion.recording import Recording
 
@@ -41,12 +48,13 @@ def from_markers(recording: Recording, side: str, marker_set: MarkerSet, options
     recording, repeated = without_repeats(recording, sorted(names))
     missing = {name: np.asarray(~np.isfinite(recording.markers[name]).all(axis=1)) for name in marker_set.names}
     notes = [f"markers: {marker_set.set_name} ({marker_set.describe()})"]
-    smooth = _smooth(recording, sorted(names), options, notes)
+    smooth, guessed = _smooth(recording, sorted(names), options, notes)
     axes = axes_of(recording, smooth, marker_set)
     axes, warnings = handed(axes, smooth, marker_set)
     axes = axes.levelled(slope) if slope else axes
     warnings += [
         *repeated,
+        *guessed,
         *axes.warnings,
         *rate_warnings(recording.rate, options.cutoff),
         *_jumps(recording, marker_set, sorted(names)),
@@ -91,7 +99,10 @@ def _plane(body: Joints, lift: float, warnings: list[str]) -> dict[str, Plane]:
     return {k: x[:, :2] + np.array([0.0, lift]) for k, x in points.items() if x is not None}
 
 
-def _smooth(recording: Recording, names: list[str], options: Options, notes: list[str]) -> dict[str, np.ndarray]:
+def _smooth(
+    recording: Recording, names: list[str], options: Options, notes: list[str]
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """The positions without short gaps and noise, and a warning of long gaps that are filled; extends the notes."""
     filled = {name: fill(recording.markers[name], recording.rate, options.max_gap) for name in names}
     count = sum(f.filled for f in filled.values())
     left = {name: f.left for name, f in filled.items() if f.left}
@@ -104,7 +115,8 @@ def _smooth(recording: Recording, names: list[str], options: Options, notes: lis
         notes.append(f"longer gaps remain: {first_few(long)}")
     cutoff = options.cutoff
     notes.append(describe_lowpass(recording.rate, cutoff))
-    return {name: lowpass(f.values, recording.rate, cutoff) for name, f in filled.items()}
+    smooth = {name: lowpass(f.values, recording.rate, cutoff) for name, f in filled.items()}
+    return smooth, long_gap_warnings(lost, recording.time, recording.rate)
 
 
 def _jumps(recording: Recording, marker_set: MarkerSet, names: list[str]) -> list[str]:

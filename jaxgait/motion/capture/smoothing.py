@@ -93,6 +93,27 @@ def described_gaps(
     return first_few([f"{every(found[a, b])} {(b - a) / rate:.3g} s from {time[a]:.4g} s" for a, b in sorted(found)], 4)
 
 
+def long_gap_warnings(
+    lost: Mapping[str, Bool[np.ndarray, " frames"]], time: Float[np.ndarray, " frames"], rate: float
+) -> list[str]:
+    """A warning of filled gaps of more than `MAX_GAP`, with the arguments of `described_gaps`; empty without any.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.smoothing import long_gap_warnings
+        >>> lost = {"knee": np.arange(100) < 40}  # 0.4 s
+        >>> print(long_gap_warnings(lost, np.arange(100) / 100.0, rate=100.0)[0][:67])
+        gaps of more than 0.2 s are filled, as was asked for (knee 0.4 s fr
+    """
+    long = {name: np.zeros(time.size, bool) for name in lost}
+    for name, frames in lost.items():
+        for a, b in runs(frames):
+            long[name][a:b] = b - a > MAX_GAP * rate + 1e-9
+    what = f"gaps of more than {MAX_GAP:g} s are filled, as was asked for ({described_gaps(long, time, rate)})"
+    advice = "in swing, a knee that is missing for 0.5 s may be wrong by 20 degrees"
+    return [f"{what}: {advice}"] if any(x.any() for x in long.values()) else []
+
+
 def _across(values: np.ndarray, there: np.ndarray, a: int, b: int, rate: float) -> np.ndarray:
     """Values in the gap of frames a to b, from those that are `there` on both sides."""
     from scipy.interpolate import CubicSpline
