@@ -96,7 +96,7 @@ def described_gaps(
 def long_gap_warnings(
     lost: Mapping[str, Bool[np.ndarray, " frames"]], time: Float[np.ndarray, " frames"], rate: float
 ) -> list[str]:
-    """A warning of filled gaps of more than `MAX_GAP`, with the arguments of `described_gaps`; empty without any.
+    """A warning of filled gaps of more than `MAX_GAP`: `lost` are the frames in gaps, at times in s, at a rate in Hz.
 
     Examples:
         >>> import numpy as np
