@@ -302,6 +302,11 @@ def test_scenes_of_members_may_read_the_phase(kept):
         alone = jaxgait.simulate(Shown(speed=float(members.speed[member])), samples=samples)
         np.testing.assert_array_equal(run.phase, alone.phase)
         np.testing.assert_array_equal(run.event_name, alone.event_name)
+    _, film = unpacked(found.packed())["films"][0]
+    (phase,) = (curve["values"]["phase"] for curve in film["curves"] if curve["name"] == "phase")
+    events = int(found.runs[0].sizes["event"])
+    assert np.isnan(phase["values"]).sum() == events > 0, "not joined where it jumps"
+    assert len(phase["time"]) == len(phase["values"]) == len(film["time"]) + 3 * events
     if kept == ["h", "v"]:
         with pytest.raises(ValueError, match="an animation needs all states and outputs, but the run has no phase"):
             scene(members.isel(speed=0))

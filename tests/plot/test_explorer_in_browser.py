@@ -37,9 +37,13 @@ def test_marks_have_a_key_and_long_titles_have_lines(shown, window, tmp_path):
     assert window.js("return $('marks').textContent") == "○ can be played★ reference○ selected"
     titles = "return ['a rate of a joint in the plane (rad/s)', 'height (m)'].map(t => beside(t).text)"
     assert window.js(titles) == ["a rate of a joint in the<br>plane (rad/s)", "height (m)"]
+    buttons = "return [...document.querySelectorAll('.modebar-btn')].map(one => one.dataset.title)"
+    tools = ["Zoom", "Pan", "Box Select", "Lasso Select", "Zoom in", "Zoom out", "Reset axes"]
+    assert window.js(buttons) == tools, "and none that uploads the data"
     window.js("$('as-lines').click()")
     window.until("$('map').data[0].type === 'parcoords'")
     assert window.js("return $('marks').textContent") == "", "there are none"
+    assert window.js(buttons) == []
     assert window.errors() == []
 
 
@@ -393,6 +397,9 @@ def test_each_curve_has_its_reference_and_lines_end_where_they_jump(shown, windo
         [[7, 8, 8.5, None, 8.5, 9], [0, 1, 2, None, 4, 5]],
         [[0, 1, 2], [7, 8, 9]],
     ]
+    ticks = "return [[[0, 1, null], '1'], [[0, 1], 'N'], [[0, 0.5], '1'], [[0, 9], '1']].map(([y, unit]) =>"
+    ticks += "wholeTicks([['phase', [], y]], unit).dtick ?? null)"
+    assert window.js(ticks) == [1, None, None, None]
     stride = (
         "const film = { stride: 1 };return perStride(film, [0, 0.5, 1, 1.5, null, 1.6, 2.25], [0, 1, 2, 3, null, 4, 5])"
     )

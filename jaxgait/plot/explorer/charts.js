@@ -13,7 +13,7 @@ function splitAtJumps(film, names) {
 
 /** The lines of a choice: name, times and values. */
 function series(film, choice) {
-  if (choice.startsWith("#")) return Object.entries(film.curves[+choice.slice(1)]?.values ?? {}).map(([name, v]) => [name, [...film.time.data], [...v.data]]);
+  if (choice.startsWith("#")) return Object.entries(film.curves[+choice.slice(1)]?.values ?? {}).map(([name, { time, values }]) => [name, [...time.data], [...values.data]]);
   return [choice, scan.references[choice]].filter(n => n in film.histories).map(n => [inWords(n), ...splitAtJumps(film, ["time", n])]);
 }
 
@@ -47,14 +47,20 @@ function lineColours(film, names, legend) {
 }
 
 /** The title below a chart, and that beside it, in lines that fit there. */
-const below = text => ({ text: escaped(text), font: { size: 12 } });
+const below = text => ({ text: escaped(text), font: { size: 12 }, standoff: 6 });
 const beside = text => ({ ...below(text), text: text.replace(/(.{1,27})(?:\s+|$)/g, "$1\n").trim().split("\n").map(escaped).join("<br>") });
+
+/** Ticks at whole numbers only, for lines of nothing else and without a unit, such as the phases of a motion. */
+function wholeTicks(lines, unit) {
+  const known = lines.flatMap(([, , y]) => y).filter(Number.isFinite);
+  return known.length && (!unit || unit === "1") && known.every(Number.isInteger) && Math.max(...known) - Math.min(...known) < 8 ? { tick0: 0, dtick: 1 } : {};
+}
 
 function drawCharts() {
   const film = chosenFilm(), other = referenceFilm(), { axis, layout } = look(), choice = $("curve").value;
-  const margin = { l: 52, r: 8, b: 36 }, quick = { ...config("curve"), displayModeBar: false };
+  const quick = { ...config("curve"), displayModeBar: false };
   const first = choice.startsWith("#") ? film.curves[+choice.slice(1)] : null;
-  const unit = first ? withUnit(first.name, first.unit) : labelOf(choice);
+  const title = first ? withUnit(first.name, first.unit) : labelOf(choice), unit = first ? first.unit : scan.labels[choice]?.[1];
   const measured = measuredIn(film, choice), own = series(film, choice), several = own.length - measured.length > 1;
   const colours = lineColours(film, own.map(([name]) => name), first ? film.legend : {});
   const line = (x, y, name, more) => ({ type: "scatter", mode: "lines", x, y, name: escaped(name), ...more });
@@ -67,12 +73,13 @@ function drawCharts() {
     traces.unshift(...theirs.map(([name, x, y]) => line(...across(other, x, y, shift), several ? `${name}, ${referenceName()}` : referenceName(), { showlegend: !several, ...dashed(several ? colours[own.findIndex(([mine]) => mine === name)] : REFERENCE) })));
     if (several && theirs.length) traces.push(line([null], [null], referenceName(), dashed(css("--ink"))));  // one entry of the legend for all
   }
-  Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { ...margin, t: traces.length > 1 ? 24 : 6 }, xaxis: { ...axis, title: below(overStride(film) ? "stride (%)" : "time (s)") }, yaxis: { ...axis, title: beside(unit) } }, quick);
+  const margin = { l: 52, r: 8, b: 36, t: traces.length > 1 ? 24 : 6 };  // room for the legend; both charts begin at one height
+  Plotly.react("history", traces, { ...layout, showlegend: traces.length > 1, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 11 } }, margin, xaxis: { ...axis, title: below(overStride(film) ? "stride (%)" : "time (s)") }, yaxis: { ...axis, ...wholeTicks(own, unit), title: beside(title) } }, quick);
   const [px, py] = [$("px").value, $("py").value];
   const loop = (f, name, color, width, dash) => { const [x, y] = splitAtJumps(f, [px, py]); return { ...line(x, y, name, { line: { color, width, dash } }), mode: "lines+markers", marker: { opacity: 0 } }; };
   const has = f => f && f.histories[px] && f.histories[py];
   const loops = [has(other) && loop(other, referenceName(), REFERENCE, 1.3, "dash"), has(film) && loop(film, `member ${state.member}`, SERIES[0], 1.6, "solid")].filter(Boolean);
-  Plotly.react("phase", loops, { ...layout, margin: { ...margin, t: 24 }, xaxis: { ...axis, title: below(labelOf(px)) }, yaxis: { ...axis, title: beside(labelOf(py)) } }, quick);
+  Plotly.react("phase", loops, { ...layout, margin, xaxis: { ...axis, title: below(labelOf(px)) }, yaxis: { ...axis, title: beside(labelOf(py)) } }, quick);
 }
 
 /** Puts a marker on a chart: at x, over the whole height if y is null. */

@@ -26,7 +26,7 @@ function onWhite({ data, layout: drawn }) {
   return { data, layout: { ...drawn, ...layout, paper_bgcolor: "#ffffff", ...inked("xaxis"), ...inked("yaxis") } };
 }
 
-const config = name => ({ responsive: true, displaylogo: false, toImageButtonOptions: { filename: name, scale: 2 }, modeBarButtonsToRemove: ["autoScale2d", "toImage"] });
+const config = name => ({ responsive: true, displaylogo: false, showSendToCloud: false, toImageButtonOptions: { filename: name, scale: 2 }, modeBarButtonsToRemove: ["autoScale2d", "toImage"] });
 
 function drawMap() {
   const gd = $("map");

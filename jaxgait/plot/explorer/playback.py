@@ -12,9 +12,9 @@ from jaxtyping import Float, Int
 
 from jaxgait.ensembles.results import over_time
 from jaxgait.model import Model
-from jaxgait.plot.jumps import jumps
+from jaxgait.plot.jumps import jumps, parted
 from jaxgait.plot.references import references
-from jaxgait.plot.scene import Body, Curve, Limb, arrow_scale, scene
+from jaxgait.plot.scene import Body, Curve, Limb, Scene, arrow_scale, scene
 from jaxgait.plot.strides import stride_time
 from jaxgait.units import displayed
 
@@ -108,8 +108,9 @@ def playback(pack: Pack, run: xr.Dataset, model: Model) -> dict[str, Any]:
     """
     shown = scene(run, model)
     take = frames(run, float(shown.time[-1]))
+    time = pack.doubles(shown.time[take])
     return {
-        "time": pack.doubles(shown.time[take]),
+        "time": time,
         "seconds": float(np.ptp(shown.time[take])),
         "stride": stride_time(run),
         "ended": shown.ended,
@@ -127,7 +128,7 @@ def playback(pack: Pack, run: xr.Dataset, model: Model) -> dict[str, Any]:
         "trails": [
             {"points": pack.floats(_taken(t.points, take)), "name": t.name, "colour": t.colour} for t in shown.trails
         ],
-        "curves": [_curve(pack, c, take) for c in shown.curves],
+        "curves": [_curve(pack, c, shown, take, time) for c in shown.curves],
         "readouts": [
             {"name": n, "values": pack.floats(x[take]), "unit": unit} for n, (x, unit) in shown.readouts.items()
         ],
@@ -170,9 +171,16 @@ def _taken(values: np.ndarray, take: Int[np.ndarray, " samples"]) -> np.ndarray:
     return values[take] if len(values) > 1 else values
 
 
-def _curve(pack: Pack, curve: Curve, take: Int[np.ndarray, " samples"]) -> dict[str, Any]:
-    values = {label: pack.floats(x[take]) for label, x in curve.values.items()}
-    return {"name": curve.name, "unit": curve.unit, "values": values, "measured": curve.measured}
+def _curve(
+    pack: Pack, curve: Curve, shown: Scene, take: Int[np.ndarray, " samples"], time: dict[str, Any]
+) -> dict[str, Any]:
+    """A panel's lines, which are not joined where they jump; most have the times of the film."""
+    lines = {}
+    for label, x in curve.values.items():
+        across, values = parted(shown.time[take], x[take], shown.instants)
+        own = time if across.size == take.size else pack.doubles(across)
+        lines[label] = {"time": own, "values": pack.floats(values)}
+    return {"name": curve.name, "unit": curve.unit, "values": lines, "measured": curve.measured}
 
 
 def _shape(pack: Pack, shape: Limb | Body, take: Int[np.ndarray, " samples"]) -> dict[str, Any]:
