@@ -13,7 +13,6 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from jaxgait.ensembles.spacing import Log, Spacing
 from jaxgait.optimization.evaluate import SINCE
@@ -21,7 +20,7 @@ from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, UNSEARCHED, O
 from jaxgait.plot.jumps import instants, parted
 from jaxgait.plot.panels import grid, legend
 from jaxgait.plot.references import draw_references, references, with_their_references
-from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, cell_edges, make_logarithmic, style
+from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, cell_edges, make_logarithmic, mark_whole, style
 from jaxgait.units import displayed, with_unit
 
 _MIN_DISTANCE = 1e-6
@@ -167,7 +166,7 @@ def convergence(found: Optimum) -> Figure:
         ax.plot([], [], "*", color=ORANGE, mec="black", ms=9, label="its end")
         figure.legend(loc="outside lower center", ncols=3, fontsize=7)
         ax.set(xlabel="evaluations of a start", ylabel=axis_label("distance from the best objective", unit))
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        mark_whole(ax.xaxis)
         how = f"{found.method}, gradient {found.gradient.partition(SINCE)[0]}"
         ax.set_title(textwrap.fill(how, TITLE), loc="left", fontsize=8)
     return figure

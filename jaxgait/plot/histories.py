@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize, to_hex
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from jaxgait.ensembles.columns import MEMBER
 from jaxgait.ensembles.results import over_time
@@ -37,14 +36,15 @@ from jaxgait.plot.runs import (
     while_moving,
 )
 from jaxgait.plot.strides import over_stride
-from jaxgait.plot.style import GREY, PALETTE, axis_label, broken, keep_level, style
+from jaxgait.plot.style import GREY, PALETTE, are_counts, axis_label, broken, keep_level, mark_whole, style
 from jaxgait.plot.table import Column, Table, table
+from jaxgait.solve.names import PHASE
 from jaxgait.units import displayed, with_unit
 
 LOWEST, HIGHEST, TOGETHER = 1.75, 3.4, 6.4
 """Height of a panel at least and at most, and of all panels if these allow it, in inches."""
 OUTCOMES = 0.8
-"""Height of a panel of statuses over one parameter, in inches: it has no scale."""
+"""Height of a panel of statuses over one parameter, or of phases over time, in inches: a few levels."""
 LEGEND = 110
 """Characters of the names that fit below all panels."""
 STRIDE = "stride"
@@ -168,7 +168,7 @@ def _history(ax: Axes, data: xr.Dataset, x: xr.DataArray) -> xr.DataArray | None
     if reference:
         draw_reference(ax, single(data[reference]), "time")
     _mark_end(ax, data, ended, GREY)
-    _no_ticks_between(ax, x)
+    _mark_counts(ax, x)
     return coloured_by
 
 
@@ -186,13 +186,13 @@ def _compared(ax: Axes, runs: Mapping[str, xr.Dataset], x: xr.DataArray) -> None
         ended = ending(run)
         _mark_end(ax, run, ended and f"{label}: {ended}", look["color"])
     ax.set_ylabel(broken(axis_label(x)), fontsize=8)
-    _no_ticks_between(ax, x)
+    _mark_counts(ax, *(displayed(run[name]) for run in runs.values()))
 
 
-def _no_ticks_between(ax: Axes, x: xr.DataArray) -> None:
-    """Ticks at whole numbers only, for a history of whole numbers."""
-    if x.dtype.kind in "iu":
-        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+def _mark_counts(ax: Axes, *histories: xr.DataArray) -> None:
+    """Ticks at whole numbers only, if these histories, of one variable, have no others."""
+    if all(are_counts(x.values, str(x.attrs.get("units", "1"))) for x in histories):
+        mark_whole(ax.yaxis)
 
 
 def _split(run: xr.Dataset, name: str) -> xr.DataArray:
@@ -291,7 +291,8 @@ def _panels(data: xr.Dataset, names: Sequence[str], draw: Drawing, across: str, 
     A note is above all panels.
     """
     usual = min(HIGHEST, max(LOWEST, TOGETHER / len(names)))
-    heights = [OUTCOMES if name == "status" and data["status"].ndim == 1 else usual for name in names]
+    few_levels = lambda name: name == PHASE or (name == "status" and data["status"].ndim == 1)
+    heights = [OUTCOMES if few_levels(name) else usual for name in names]
     layout: dict[str, Any] = {"sharex": True, "squeeze": False, "height_ratios": heights}
     with style():
         figure, axes = plt.subplots(len(names), 1, figsize=(7.5, sum(heights) + 0.6), **layout)
@@ -305,8 +306,7 @@ def _panels(data: xr.Dataset, names: Sequence[str], draw: Drawing, across: str, 
         for values, coloured in by.values():
             bar = figure.colorbar(_colours(values), ax=coloured, label=broken(axis_label(values)))
             if _column(values).whole and not _column(values).geometric:
-                bar.locator = MaxNLocator(integer=True)
-                bar.update_ticks()
+                mark_whole(bar.ax.yaxis)
         axes[-1, 0].set_xlabel(across)
         if note:
             figure.suptitle(note, fontsize=8)

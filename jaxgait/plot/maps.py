@@ -15,11 +15,10 @@ from matplotlib.axis import Axis
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
-from matplotlib.ticker import MaxNLocator
 
 from jaxgait.outcome import COMPLETED_TEXT
 from jaxgait.plot.scale import boundaries, colours, stepped, texts
-from jaxgait.plot.style import axis_label, broken, cell_edges, make_logarithmic
+from jaxgait.plot.style import axis_label, broken, cell_edges, make_logarithmic, mark_whole
 from jaxgait.plot.table import Column, Table
 from jaxgait.units import with_unit
 
@@ -115,7 +114,7 @@ def set_scale(axis: Axis, column: Column) -> None:
     elif column.geometric:
         make_logarithmic(axis, column.values, whole=column.whole)
     elif column.whole:
-        axis.set_major_locator(MaxNLocator(integer=True))
+        mark_whole(axis)
 
 
 def cells(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:
@@ -164,8 +163,7 @@ def _coloured(ax: Axes, draw: Callable[..., Any], values: np.ma.MaskedArray, cou
         bar.set_ticks(range(len(counts)), labels=[str(n) for n in range(len(counts))])
         bar.minorticks_off()
     elif not (values % 1).any():
-        bar.locator = MaxNLocator(integer=True)
-        bar.update_ticks()
+        mark_whole(bar.ax.yaxis)
     if steps is not None:
         bar.set_ticks(steps.tolist(), labels=texts(steps), fontsize=7)
         bar.set_label("colours in unequal steps", fontsize=7)

@@ -17,7 +17,7 @@ from matplotlib.patches import Polygon
 from jaxgait.outcome import COMPLETED_TEXT
 from jaxgait.plot.jumps import parted
 from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, arrow_scale, largest_force, rounded
-from jaxgait.plot.style import EARTH, FAILED, RED, axis_label, broken, line_colours
+from jaxgait.plot.style import EARTH, FAILED, RED, are_counts, axis_label, broken, line_colours, mark_whole
 
 WIDTH, NARROWEST, HEIGHT = 7.2, 4.2, 3.6
 """Of a figure in inches at most, which keeps its text legible in a file, and at least; height of a row of views."""
@@ -459,6 +459,8 @@ class _Panel:
             columns = len(entries) if sum(entries) < wide else max(1, int(wide / max(entries)))
             rows = -(-len(curve.values) // columns)
             ax.legend(fontsize=7, loc="upper right", ncols=columns, borderaxespad=0.1, labelspacing=0.2)
+        if all(are_counts(x, curve.unit) for x in curve.values.values()):
+            mark_whole(ax.yaxis)
         room = 1.0 + LEGEND_ROOM * rows
         ax.set_ylim(low, low + room * (high - low))
         at = {"x": self.time[0], "ymax": 1.0 / room}  # below the legend

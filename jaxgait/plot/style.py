@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
-from matplotlib.ticker import AutoLocator, LogLocator, NullLocator, StrMethodFormatter
+from matplotlib.ticker import AutoLocator, LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
 from jaxgait import files
 from jaxgait.checks import listed, positive, real, shown
@@ -41,11 +41,14 @@ _RC: dict[Any, Any] = {
     "grid.alpha": 0.25,
     "axes.titlesize": 10,
     "axes.labelsize": 9,
+    "axes.formatter.use_mathtext": True,  # powers of ten instead of 1e-5
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
     "legend.fontsize": 8,
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
+    "figure.constrained_layout.hspace": 0.04,
+    "figure.constrained_layout.wspace": 0.07,  # else the label of a colour bar seems to be that of the next y axis
     "image.cmap": "viridis",
 }
 
@@ -225,6 +228,34 @@ def make_logarithmic(axis: Axis, values: Num[np.ndarray, " values"], *, whole: b
         axis.set_minor_locator(NullLocator())
 
 
+def are_counts(values: Num[np.ndarray, " ..."], unit: str) -> bool:
+    """Whether all known values are whole numbers without a unit, such as counts or the phases of a motion.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.plot.style import are_counts
+        >>> print(are_counts(np.array([0.0, 1.0, np.nan]), "1"), are_counts(np.array([0.0, 1.0]), "N"))
+        True False
+    """
+    known = np.asarray(values, float)[np.isfinite(values)]
+    return unit in ("", "1") and bool(known.size) and bool((known % 1 == 0).all())
+
+
+def mark_whole(axis: Axis) -> None:
+    """Places the ticks of an axis of counts, or of its colour bar, at whole numbers only.
+
+    Examples:
+        >>> import matplotlib.pyplot as plt
+        >>> from jaxgait.plot.style import mark_whole
+        >>> ax = plt.figure().subplots()
+        >>> _ = ax.plot([0.0, 1.0, 1.0])
+        >>> mark_whole(ax.yaxis)
+        >>> print([float(tick) for tick in ax.get_yticks() if 0.0 <= tick <= 1.0])
+        [0.0, 1.0]
+    """
+    axis.set_major_locator(MaxNLocator(integer=True))
+
+
 def kinds() -> tuple[str, ...]:
     """File extensions of pictures that can be written.
 
@@ -261,7 +292,7 @@ def save(
     width_mm: float | int | None = None,
     height_mm: float | int | None = None,
 ) -> pathlib.Path:
-    """Saves a figure, closes it and returns its path; creates missing folders.
+    """Saves a figure with the labels of its axes in line, closes it and returns its path; creates missing folders.
 
     The extension is one of `kinds`, by default matplotlib's (.png). The same figure gives the same PNG, SVG or PDF
     file, without a date; text in SVG and PDF files stays text.
@@ -303,6 +334,7 @@ def save(
     elif height_mm is not None:
         raise ValueError("height_mm needs width_mm")
     path.parent.mkdir(parents=True, exist_ok=True)
+    figure.align_labels([ax for ax in figure.axes if ax.get_aspect() == "auto"])  # others do not fill their place
     drawn = io.BytesIO()
     with mpl.rc_context(_SAVED):
         figure.savefig(

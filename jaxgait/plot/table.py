@@ -15,7 +15,7 @@ from jaxgait.ensembles.labels import status_codes, status_text
 from jaxgait.ensembles.results import flat, members_dims
 from jaxgait.measure import with_gaps
 from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION
-from jaxgait.plot.style import FAILED, GREY, ORANGE, PURPLE, RED, axis_label
+from jaxgait.plot.style import FAILED, GREY, ORANGE, PURPLE, RED, are_counts, axis_label
 from jaxgait.units import displayed
 
 OUTCOME = ("retries", "steps", "rejected_steps", "t_end", "promoted")
@@ -72,8 +72,7 @@ class Column(NamedTuple):
     @property
     def whole(self) -> bool:
         """Whether all values are whole numbers without a unit, such as counts: an axis has no ticks between these."""
-        known = self.values[np.isfinite(self.values)]
-        return self.unit == "1" and bool(known.size) and not self.names and bool((known % 1 == 0).all())
+        return not self.names and are_counts(self.values, self.unit)
 
     @property
     def geometric(self) -> bool:

@@ -379,6 +379,8 @@ def test_the_phase_has_ticks_at_whole_numbers_and_none_after_the_end():
         assert panel.get_ylabel() == "phase" and not any(t % 1 for t in panel.get_yticks())
         drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in panel.lines])
         assert np.nanmin(drawn) == 0.0 and np.nanmax(drawn) == 1.0 and np.isnan(drawn).any()
+    both = picture({"a": ended, "b": ended.assign(phase=0.25 * ended.phase)}).axes[0]
+    assert any(t % 1 for t in both.get_yticks()), "of each run"
 
 
 def test_subjects_are_named_on_an_axis():

@@ -178,6 +178,17 @@ def test_curves_are_not_joined_where_they_jump():
     assert not np.isnan(other).any()
 
 
+def test_curves_of_whole_numbers_have_no_ticks_between_them():
+    phase = {"phase": np.arange(1001) // 500 % 2.0}
+    curves = Curve("phase", "1", phase), Curve("load", "N", phase)
+    figure, _ = stage.laid_out([("", walk(curves=curves))], True, pace=1.0)
+    panels = {ax.get_ylabel(): ax for ax in figure.axes if ax.get_ylabel()}
+    assert {name: bool(np.any(ax.get_yticks() % 1)) for name, ax in panels.items()} == {
+        "phase": False,
+        "load (N)": True,
+    }
+
+
 @pytest.mark.slow
 def test_a_scene_knows_when_its_run_jumps():
     run = jaxgait.simulate(RollingWalker(), duration=1.0, samples=100)

@@ -146,3 +146,30 @@ def test_impossible_sizes_in_print_raise(tmp_path, sides, said):
     with pytest.raises(ValueError, match=said):
         save(Figure(), tmp_path / "knee.png", **sides)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_label_of_a_colour_bar_is_not_near_the_next_panel():
+    """Else it looks like the label of the next panel's axis."""
+    with style():
+        figure, axes = plt.subplots(1, 3, figsize=(12.0, 3.6))
+        for ax in axes:
+            figure.colorbar(ax.scatter([0.0, 1.0], [0.0, 1.0], c=[0.0, 1.0]), ax=ax, label="scale of the masses")
+            ax.set_ylabel("ankle moment (N m)")
+    figure.draw_without_rendering()
+    bars = [ax for ax in figure.axes if ax not in axes]
+    for bar, following in zip(bars, axes[1:], strict=False):
+        label, scale = bar.yaxis.label.get_window_extent(), bar.get_tightbbox()
+        gap = following.yaxis.label.get_window_extent().x0 - label.x1
+        assert gap > 0.15 * figure.dpi and scale.x1 == pytest.approx(label.x1)
+
+
+def test_labels_of_panels_are_in_line_in_a_file(tmp_path):
+    figure, axes = plt.subplots(2, layout="constrained")
+    for ax, high in zip(axes, (1.0, 1e4), strict=True):
+        ax.plot([0.0, high])
+        ax.set_ylabel("force (N)")
+    place = lambda: {round(ax.yaxis.label.get_window_extent().x0) for ax in axes}
+    figure.draw_without_rendering()
+    assert len(place()) == 2, "else their ticks are as wide"
+    save(figure, tmp_path / "forces.png")
+    assert len(place()) == 1
