@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -125,7 +126,8 @@ def figure_4(report: Report, out: pathlib.Path) -> None:
         curves = (still, BLUE, "o", "simulated, still liquid"), (flow, RED, "s", "simulated, against the pulse")
         for run, colour, marker, label in curves:
             moved = 1e3 * (run.tip - run.tip[0])
-            ax.plot(run.time[::25], moved[::25], marker, color=colour, ms=3.5, ls="none", label=label)
+            open_marks: dict[str, Any] = {"ms": 5, "mfc": "none", "clip_on": False}  # both are seen where they coincide
+            ax.plot(run.time[::25], moved[::25], marker, color=colour, ls="none", label=label, **open_marks)
             ax.plot(run.time, moved, color=colour, lw=0.8)
         ax.set(xlabel=axis_label("time", "s"), ylabel=axis_label("displacement of the front point", "mm"), xlim=(0, 6))
         ax.legend()

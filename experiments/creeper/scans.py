@@ -82,6 +82,7 @@ def _draw_speeds(report: Report, out: pathlib.Path, scans: tuple[xr.Dataset, ...
         force.plot(1e3 * CLEARANCES, gap.peak_force, color=ORANGE)
         force.set_ylabel(axis_label("largest actuator force", "N"), color=ORANGE)
         force.grid(False)
+        force.spines["right"].set_visible(True)
         report.picture(
             save(figure, out / "speeds.png"), "Net speed over four cycles, against grip, heart rate and clearance."
         )
@@ -126,7 +127,7 @@ def more_units(report: Report, out: pathlib.Path) -> None:
             data = run(worm, {"robot.pads.friction_high": grip})
             ax.plot(grip, 1.0 - data.slip, "o-", ms=3, color=colour, label=f"{units} units")
             ax.axvline(static, color=colour, ls=":", lw=1.0)
-        ax.set(xlabel="friction of the solid pads", ylabel="strokes that count", ylim=(0.0, 1.05))
+        ax.set(xlabel="friction of the solid pads", ylabel="share of the strokes that counts", ylim=(0.0, 1.05))
         ax.legend(loc="lower right")
         report.picture(
             save(figure, out / "units.png"),

@@ -19,6 +19,7 @@ from jaxgait.models.exoskeleton import dynamics, formulations, vectors
 from jaxgait.models.exoskeleton.elements import Planar, Spatial
 from jaxgait.models.exoskeleton.symbolic import equations
 from jaxgait.models.exoskeleton.tree import Chain
+from jaxgait.plot.panels import legend
 from jaxgait.plot.style import axis_label, save, style
 from jaxgait.report import Report, table
 
@@ -128,7 +129,7 @@ def add_evaluation(report: Report, out: pathlib.Path) -> None:
     report.figure("compile_growth_ok", "that ratio is below 3", "", bool(growth < 3), expected=True)
     report.figure("loop_ratio", "compile time, hand-written Lagrangian over closed form, n = 10 (above 5)", "1", ratio)
     report.figure("loop_ratio_ok", "that ratio is above 5", "", bool(ratio > 5), expected=True)
-    headings = ["n", *FORMS, f"link vectors, {MEMBERS} members (us each)"]
+    headings = ["n", *FORMS, f"link vectors, {MEMBERS} members (µs each)"]
     lines = [_line(f"{n}, plane", costs, members.get(n)) for n, costs in plane.items()]
     lines += [_line(f"{n}, space", costs, None) for n, costs in space.items()]
     report.section(
@@ -163,7 +164,7 @@ def _picture(plane: dict[int, dict[str, Cost]], members: dict[int, float], path:
             ax.set(title=title, xlabel="links n", ylabel=axis_label("time", label))
             ax.set_xticks(SIZES, [str(n) for n in SIZES])
             ax.minorticks_off()
-        axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
+        legend(figure, ncols=3)
     return save(figure, path)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
-from jaxgait.plot.style import BLUE, FAILED, RED, axis_label, style
+from jaxgait.models.prosthesis.pictures import LEAST_AMPLITUDE
+from jaxgait.plot.panels import legend
+from jaxgait.plot.style import BLUE, FAILED, RED, axis_label, cell_edges, style
 
 from .runs import first_fall
 
@@ -42,9 +45,9 @@ def scan_lines(
             column[0].plot(k[ok], line.peak_flexion[ok], "o", color=BLUE, ms=2.5, label="their mean")
             column[0].axhline(measured_peak, ls="--", color="k", lw=1, label="measured")
             column[1].plot(k, line.rho.where(ok), ".-", color=BLUE, ms=3, lw=0.8)
-            for ax in column:
-                for failed in k[~ok].values:
-                    ax.axvspan(failed - 0.25, failed + 0.25, color=FAILED, lw=0)
+            edges = cell_edges(k.values)
+            for ax, i in itertools.product(column, np.flatnonzero(~ok)):
+                ax.axvspan(edges[i], edges[i + 1], color=FAILED, lw=0)
             equal = first_fall(k.values, line.peak_flexion.where(ok).values, measured_peak)
             for ax, at in ((column[0], equal), (column[1], critical.get(ratio, np.nan) / 1e3)):
                 if np.isfinite(at):
@@ -53,9 +56,8 @@ def scan_lines(
             column[1].set_xlabel(axis_label("k", "kN/m"))
         axes[0, 0].set_ylabel(axis_label("peak flexion", "deg"))
         axes[1, 0].set_ylabel("correlation rho")
-        named = {label: one for ax in axes[0] for one, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-        named["the knee folds"] = Patch(color=FAILED)
-        figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=len(named))
+        axes[0, 0].fill([], [], color=FAILED, label="the knee folds")
+        legend(figure)
     return figure
 
 
@@ -68,9 +70,10 @@ def waterfall(k: np.ndarray, frequency: np.ndarray, amplitude: np.ndarray) -> Fi
         figure, ax = plt.subplots(figsize=(7.5, 3.8))
         ax.grid(False)
         shown = (frequency > 0) & (frequency <= 2.5)
-        level = np.log10(np.maximum(amplitude[:, shown], 1e-2)).T
-        mesh = ax.pcolormesh(np.asarray(k) / 1e3, frequency[shown], level, shading="nearest", cmap="magma")
-        figure.colorbar(mesh, label=axis_label("log$_{10}$ amplitude", "deg"))
+        looks: dict[str, Any] = {"shading": "nearest", "cmap": "magma", "norm": LogNorm(LEAST_AMPLITUDE)}
+        level = np.maximum(amplitude[:, shown], LEAST_AMPLITUDE).T
+        mesh = ax.pcolormesh(np.asarray(k) / 1e3, frequency[shown], level, **looks)
+        figure.colorbar(mesh, label=axis_label("amplitude", "deg"), extend="min")
         ax.set_yticks([1 / 3, 1 / 2, 2 / 3, 1, 1.5, 2], ["1/3", "1/2", "2/3", "1", "3/2", "2"])
         ax.set(
             xlabel=axis_label("k", "kN/m"),

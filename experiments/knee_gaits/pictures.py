@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 
 from jaxgait.analysis.crossings import Crossing
 from jaxgait.analysis.families import Gaits
-from jaxgait.models.prosthesis.pictures import ORDER_COLOURS
+from jaxgait.models.prosthesis.pictures import draw_orders
 from jaxgait.plot.style import BLUE, FAILED, GREY, RED, axis_label, style
 
 from .branches import KEPT, LINE, RATIOS
@@ -48,12 +49,8 @@ def critical_curve(over: xr.Dataset, one: Gaits, crossings: list[Crossing]) -> F
         figure, axis = plt.subplots(figsize=(7.5, 4.2))
         axis.set_facecolor(FAILED)
         axis.grid(False)
-        colours, norm = ListedColormap(ORDER_COLOURS), BoundaryNorm(np.arange(-0.5, 5), 5)
-        mesh = axis.pcolormesh(
-            over.k / 1e3, over.ratio, over.order.transpose("ratio", "k"), cmap=colours, norm=norm, shading="nearest"
-        )
-        bar = figure.colorbar(mesh, ticks=range(5))
-        bar.ax.set_yticklabels(["irregular", "T", "2T", "3T", "4T"])
+        orders = over.k / 1e3, over.ratio, over.order.transpose("ratio", "k")
+        draw_orders(axis, functools.partial(axis.pcolormesh, *orders, shading="nearest"))
         fine, smallest = _between(one, crossings)
         axis.contour(fine / 1e3, RATIOS, smallest.T, levels=[-1.0], colors="black", linestyles="solid")
         points = np.array([(c.parameter / 1e3, RATIOS[c.member]) for c in crossings])

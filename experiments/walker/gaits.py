@@ -52,7 +52,7 @@ def bifurcations(report: Report, out: pathlib.Path) -> None:
     with style():
         figure, (axis, below) = plt.subplots(2, 1, figsize=(7, 5.6), sharex=True, height_ratios=(3, 1))
         draw_branches(axis, [first, *orbit_branches(section, walker, second)], walks=(np.asarray(values), points))
-        axis.legend(loc="upper left", markerscale=2)
+        axis.legend(loc="upper left")
         axis.set(
             xlabel="", ylabel=axis_label("stance angle after heel strike", "rad"), xlim=(0.1, 0.136), ylim=(0.39, 0.57)
         )

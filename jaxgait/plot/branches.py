@@ -131,7 +131,8 @@ def draw_branches(
     """
     if walks is not None:
         values, reached = _walked(walks, quantity)
-        ax.plot(np.repeat(values, reached.shape[1]), np.ravel(reached), ".", ms=1.2, color=GREY, label="long walks")
+        ax.plot(np.repeat(values, reached.shape[1]), np.ravel(reached), ".", ms=1.2, color=GREY)
+        ax.plot([], [], ".", ms=4, color=GREY, label="long walks")  # large enough for a legend
     branches = [branch for branch in branches if len(branch.parameter)]
     kinds: dict[str, str] = {}
     opens = not (callable(quantity) or isinstance(quantity, str))

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from jaxgait.calibration.fitted import Fit
 from jaxgait.calibration.profile import Profile
 from jaxgait.parameters import get_parameter
+from jaxgait.plot.panels import named_artists
 from jaxgait.plot.studies import Curves, draw_curves
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
 
@@ -139,8 +140,7 @@ def bounded(found: Fit) -> Figure:
         ax.set_yticks(range(len(found.best)), list(found.best))
         ax.set_ylim(len(found.best) - 0.4, -0.6)
         ax.set_xlabel("position between the bounds; dotted: no interval")
-        handles, texts = ax.get_legend_handles_labels()
-        once = dict(zip(texts, handles, strict=True))
+        once = named_artists(figure)
         ax.legend(once.values(), once.keys(), loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     return figure
 

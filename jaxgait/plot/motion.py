@@ -15,7 +15,7 @@ from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.stride import LOAD, UNITS, embedded_stride, sampled
 from jaxgait.motion.verdict import DISPLAY, Verdict, travel
 from jaxgait.plot.panels import legend
-from jaxgait.plot.style import BLUE, GREEN, GREY, RED, axis_label, style
+from jaxgait.plot.style import BLUE, GREEN, GREY, RED, axis_label, broken, style
 
 NAMES = {
     "hip_x_m": "hip position minus speed x time",
@@ -33,6 +33,8 @@ SHIFTED = "(band shifted to this mean)"
 PATH = ("hip_x_m", "hip_y_m")
 """Signals that are not measured where the path of the hip was not recorded."""
 MAX_FINDINGS = 5
+LONGEST = 28
+"""Characters of a label that fit next to a panel of these pictures."""
 
 
 def stride(verdict: Verdict) -> Figure:
@@ -78,7 +80,7 @@ def _panel(ax: Axes, verdict: Verdict, signal: str) -> None:
     ax.plot(percent, factor * np.append(fit, fit[0]), color=GREEN, lw=1.2, label="fit")
     ends = factor * np.array([samples[0], samples[0] + report.jump])
     ax.plot([100.0, 100.0], ends, color=RED, lw=1.5, marker="_", ms=7, label="jump between end and start")
-    ax.set_ylabel(axis_label(NAMES[signal], unit), fontsize=7.5)
+    ax.set_ylabel(broken(axis_label(NAMES[signal], unit), LONGEST), fontsize=7.5)
     title = f"fit within {factor * report.residual:.2g} {unit} (rms), jump {factor * abs(report.jump):.2g} {unit}"
     title += f"\n{SHIFTED}" if signal == "hip_y_m" else ""
     ax.set_title(assumed(verdict.stride.assumed_path) if is_assumed else title, fontsize=8)

@@ -129,7 +129,11 @@ def _joint_load(ax: Axes, walk: Walk, name: str) -> None:
         ax.axvline(100 * walk.toe_off, color=GREY, lw=0.8, ls="--")
     sense = {"hip": "flexion", "knee": "flexion", "ankle": "dorsiflexion"}[joint] if kind == "moment" else "generated"
     ax.set_title(f"{joint} {kind}, {sense} positive\n{band_of}", fontsize=9)
-    ax.set(xlim=(0, 100), xlabel=axis_label("stride", "%") if kind == "power" else "", ylabel=unit.replace("_", "/"))
+    ax.set(
+        xlim=(0, 100),
+        xlabel=axis_label("stride", "%") if kind == "power" else "",
+        ylabel=unit.replace("_", "/"),
+    )
 
 
 def _sticks(ax: Axes, walk: Walk) -> None:
@@ -144,7 +148,7 @@ def _sticks(ax: Axes, walk: Walk) -> None:
         ax.plot(x, y, color=BLUE if stands else GREY, lw=1.3, marker="o", ms=2.2)
     ax.axhline(0.0, color="black", lw=0.8)
     ax.set_xticks(FIGURE_SPACING * np.arange(at.size), [f"{i}" for i in at])
-    ax.set(aspect="equal", xlabel=axis_label("stride", "%"), ylabel="m")
+    ax.set(aspect="equal", xlabel=axis_label("stride", "%"), ylabel=axis_label("height", "m"))
     ax.margins(x=0.02, y=0.12)
     ax.set_title("first kept stride, side by side (blue: in contact with the floor)", fontsize=9)
 

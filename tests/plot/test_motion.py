@@ -22,4 +22,8 @@ def test_every_signal_has_a_panel(name):
     np.testing.assert_allclose(curves["samples"], np.degrees(record.signals["knee_rad"][:-1]))
     assert curves["jump between end and start"][0] == pytest.approx(curves["samples"][0])
     assert len(curves) == 3 and "usable as a drive" in figure.get_suptitle()
+    figure.draw_without_rendering()
+    for ax in panels:
+        label = ax.yaxis.label.get_window_extent()
+        assert label.height < 1.1 * ax.bbox.height, "labels fit their panels"
     plt.close(figure)

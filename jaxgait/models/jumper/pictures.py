@@ -148,11 +148,11 @@ def foot_maps(
                 )
                 axis.set(aspect="equal", xlim=xlim, ylim=ylim)
                 axis.xaxis.set_major_locator(MaxNLocator(2))
-                axis.set_title(f"{t:.3f} s")
                 axis.grid(False)
             row[0].set_ylabel(f"{name}\n" + axis_label("ahead of the ankle", "cm"))
-        for axis in axes[-1]:
-            axis.set_xlabel(axis_label("right", "cm"))
+        for top, bottom, t in zip(axes[0], axes[-1], times, strict=True):
+            top.set_title(f"{t:g} s")
+            bottom.set_xlabel(axis_label("right", "cm"))
         figure.colorbar(shown, ax=axes, label=axis_label("normal force of one stud", "N"), shrink=0.8)
         marks = [Line2D([], [], marker="o", ls="", mfc="none", mec=c, mew=w) for c, w in MARKS.values()]
         figure.legend(marks, list(MARKS), loc="outside upper center", ncols=3)

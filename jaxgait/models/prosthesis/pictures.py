@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -12,7 +13,6 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 
 from jaxgait.analysis import gait
@@ -20,12 +20,13 @@ from jaxgait.motion.drive import GaitDrive
 from jaxgait.plot.maps import cells, draw_empty, set_scale
 from jaxgait.plot.panels import PER_ROW, grid, legend, named_artists
 from jaxgait.plot.runs import brief, ending
+from jaxgait.plot.scale import stepped
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
-from jaxgait.plot.table import Table, table
+from jaxgait.plot.table import COUNTS, Table, table
 from jaxgait.precision import float64_default
 
-ORDER_COLOURS = ("#555555", "#FFFFFF", BLUE, ORANGE, "#CC79A7")
-"""Colours of irregular gaits and of periods one to four."""
+PERIODS = ("irregular", "T", "2T", "3T", "4T")
+"""Of gaits by their order, T of one stride."""
 LEAST_AMPLITUDE = 1e-2
 """Amplitude in deg at the lower end of spectra, if the peaks are much higher."""
 ABOVE = 1.3
@@ -98,7 +99,7 @@ def hip_motion(drive: GaitDrive, measured: Mapping[str, Sequence[float]] | None 
     curves = motion.hip_x.value, motion.hip_y.value, np.degrees(motion.thigh.value)
     labels = axis_label("hip forward", "m"), axis_label("hip height", "m"), axis_label("thigh forward", "deg")
     with style():
-        figure, axes = plt.subplots(2, 3, figsize=(10.6, 4.8), gridspec_kw={"wspace": 0.08})
+        figure, axes = plt.subplots(2, 3, figsize=(10.6, 4.8))
         for ax, curve, label in zip(axes[0], curves, labels, strict=True):
             ax.plot(100.0 * phase, curve, color=BLUE, label="Fourier series")
             ax.set(xlabel=axis_label("stride", "%"), ylabel=label)
@@ -221,10 +222,7 @@ def scan_maps(scan: xr.Dataset, path: xr.Dataset | None = None) -> Figure:
             mesh = _map(ax, scan[name], rows, vmin=low)
             # without a label, which would look like that of the next y axis
             figure.colorbar(mesh, ax=ax, extend="min" if low else "neither")
-        colours, norm = ListedColormap(ORDER_COLOURS), BoundaryNorm(np.arange(-0.5, 5), 5)
-        mesh = _map(axes[2], scan["order"], rows, cmap=colours, norm=norm)
-        bar = figure.colorbar(mesh, ax=axes[2], ticks=range(5))
-        bar.ax.set_yticklabels(["irregular", "T", "2T", "3T", "4T"])
+        draw_orders(axes[2], functools.partial(_map, axes[2], scan["order"], rows))
         for ax, title in zip(
             axes, ("Correlation with the sound knee", "Peak flexion (deg)", "Period (T: one stride)"), strict=True
         ):
@@ -235,8 +233,19 @@ def scan_maps(scan: xr.Dataset, path: xr.Dataset | None = None) -> Figure:
             _draw_path(axes[0], path)
             axes[0].set(xlim=axes[1].get_xlim(), ylim=limits)  # a path may leave the map
         if named_artists(figure):
-            legend(figure, ncols=PER_ROW)
+            legend(figure, ncols=4)
     return figure
+
+
+def draw_orders(ax: Axes, draw: Callable[..., Any]) -> None:
+    """Draws orders of gaits, 0 (irregular) to 4, in the colours of counts, with the periods beside them.
+
+    `draw` is given these colours as keywords, and returns what it drew into `ax`.
+    """
+    count = len(PERIODS)
+    bar = ax.figure.colorbar(draw(**stepped(np.arange(count + 1) - 0.5, COUNTS[:count])), ax=ax)
+    bar.set_ticks(range(count), labels=PERIODS)
+    bar.minorticks_off()
 
 
 def _map(ax: Axes, x: xr.DataArray, rows: Table, **keywords: Any) -> Any:

@@ -92,6 +92,9 @@ def test_foot_maps_ring_each_stud_by_its_state():
         },
         coords={"time": [0.0, 0.1]},
     )
+    both = foot_maps({"jump": run, "again": run}, (0.0, 0.0125), studs, friction=0.7)
+    assert [ax.get_title() for ax in both.axes[:4]] == ["0 s", "0.0125 s", "", ""]
+    plt.close(both)
     figure = foot_maps({"jump": run}, (0.0, 0.1), studs, friction=0.7)
     hovering, pressed = figure.axes[0].collections[:2]
     np.testing.assert_allclose(np.asarray(hovering.get_offsets())[:, 0], [-10.0, 10.0])  # left foot on the left

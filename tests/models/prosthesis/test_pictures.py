@@ -65,6 +65,8 @@ def test_maps_name_how_members_ended_that_did_not_complete():
     figure = pictures.scan_maps(values)
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert names == ["no value: ended early: folded", "no value: step limit reached"]
+    figure.draw_without_rendering()
+    assert [text.get_text() for text in figure.axes[5].get_yticklabels()] == list(pictures.PERIODS)
     for ax in figure.axes[:3]:
         shown = np.ma.getmaskarray(np.ma.asarray(ax.collections[0].get_array()))
         np.testing.assert_array_equal(shown.reshape(2, 2), [[False, True], [True, True]])
