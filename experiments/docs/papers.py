@@ -21,6 +21,8 @@ from .sources import SOURCES, Shown, Source
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 KEPT = DOCS / "papers.json"
 """The figures by experiment, and the machine that they were measured on."""
+TAKEN = {"pictures/knee_map.png": "knee/map.png", "pictures/walk.gif": "knee/walk.gif"}
+"""Pictures that stand next to no paper's: where they are kept, and where reproductions write them."""
 DIGITS = 8
 """Significant digits that are kept of what was measured."""
 Row = dict[str, Any]
@@ -124,10 +126,11 @@ def _stored(one: Shown) -> str:
 
 
 def take_pictures(out: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
-    """Copies the pictures that stand next to the papers' from the folder of `jaxgait reproduce all`."""
-    for one in (shown for source in SOURCES.values() for shown in source.figures):
-        (docs / _stored(one)).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(out / one.experiment / one.file, docs / _stored(one))
+    """Copies the pictures of the pages from the folder of `jaxgait reproduce all`."""
+    papers = {_stored(one): f"{one.experiment}/{one.file}" for source in SOURCES.values() for one in source.figures}
+    for stored, written in (papers | TAKEN).items():
+        (docs / stored).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(out / written, docs / stored)
 
 
 def misprints(name: str) -> str:
