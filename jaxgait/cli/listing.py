@@ -18,6 +18,7 @@ from jaxgait.checks import count_of
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, write_json
 from jaxgait.cli.motion import takes_motion
+from jaxgait.cli.options import SCHEME
 from jaxgait.cli.records import events, model_record, run_record, scan_record
 from jaxgait.definition import RESERVED_RESULTS
 from jaxgait.measure import Measure, known
@@ -35,6 +36,8 @@ NAME = 18
 """Width of the column of names at least."""
 MAX_HISTORIES = 12
 """Largest number of time histories to print."""
+MAX_ROWS = 16
+"""Largest size of a dimension to print as a table."""
 MAX_ELEMENTS = 36
 """Largest number of elements of an array to print, as `--set` takes them."""
 
@@ -51,10 +54,11 @@ def show(model: Model, json: pathlib.Path | None = None) -> int:
 
 def listing(model: Model) -> str:
     """Everything that a model has, as text."""
-    options = {kind.__name__: [field.name for field in dataclasses.fields(kind)] for kind in schemes(model)}
+    taken = lambda kind: [field.name for field in dataclasses.fields(kind) if field.name in SCHEME]
+    options, own = {kind.__name__: taken(kind) for kind in schemes(model)}, parameters(model)
     variables = _variables(model)  # first: it says where in a model an error is
     sections = {
-        "": [f"{n:28} {_short(p.value):>24} {p.unit:10} {p.doc}" for n, p in parameters(model).items()],
+        "parameters (--set)": [f"{n:28} {_short(p.value):>24} {p.unit:10} {p.doc}" for n, p in own.items()],
         "parts and choices (--set)": _choices(model),
         "parameter sets (--preset)": list(model.presets),
         "initial state": _start(model),
@@ -64,21 +68,22 @@ def listing(model: Model) -> str:
             x.removeprefix("ended early: ") for c, x in legend(model).items() if c >= FIRST_TERMINATION
         ],
         "events": events(model),
-        "schemes (--scheme), the default first": [f"{name:28} {', '.join(own)}" for name, own in options.items()],
-        "solvers (--solver)": [", ".join(SOLVERS)] if any("solver" in own for own in options.values()) else [],
+        "schemes (--scheme), the default first": [f"{name:28} {_flags(names)}" for name, names in options.items()],
+        "solvers (--solver)": [", ".join(SOLVERS)] if any("solver" in names for names in options.values()) else [],
         "motion (--motion)": ["measured strides: see `jaxgait motion`"] if takes_motion(type(model)) else [],
     }
-    return "\n".join("\n".join(_section(*section)) for section in sections.items() if section[1])
-
-
-def _section(title: str, rows: list[str]) -> list[str]:
-    return ["", f"{title}:", *rows] if title else rows
+    return "\n\n".join("\n".join([f"{title}:", *rows]) for title, rows in sections.items() if rows)
 
 
 def _choices(model: Model) -> list[str]:
-    found = {n: (p.present, f"of {', '.join(p.options)}", p.doc) for n, p in parts(model).items()}
+    found = {n: (p.present, f"of {', '.join(p.options)};", p.doc) for n, p in parts(model).items()}
     found |= {n: (str(value), "", "") for n, value in parsing.choices(model).items() if n not in found}
     return [f"{n:28} {' '.join([f'{present:>24}', *filter(None, rest)])}" for n, (present, *rest) in found.items()]
+
+
+def _flags(names: Iterable[str]) -> str:
+    """Options of a scheme as they are given."""
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
 def _start(model: Model) -> list[str]:
@@ -170,6 +175,31 @@ def scan_lines(scan: xr.Dataset) -> Iterator[str]:
                 yield f"    {what} for {one[what]} of {record['outcomes'][COMPLETED_TEXT]} completed members"
     if any(one["undefined"] for one in found.values()):
         yield "  undefined: these runs do not contain what is measured; longer ones may"
+
+
+def dataset_lines(data: xr.Dataset) -> Iterator[str]:
+    """A small result of another kind, such as a fit, in short: tables over short dimensions, and ranges of the rest."""
+    yield str(data.attrs.get("model", "result"))
+    tabled: set[str] = set()
+    for dim in (str(dim) for dim, size in data.sizes.items() if size <= MAX_ROWS):
+        names = [str(name) for name, x in data.variables.items() if x.dims == (dim,) and name != dim]
+        rows = data[dim].values if dim in data.coords else range(data.sizes[dim])
+        table = [[dim, *names], *zip(map(str, rows), *(map(_cell, data[name].values) for name in names), strict=True)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        yield from ("  ".join(f"{x:>{w}}" for x, w in zip(row, widths, strict=True)) for row in table if names)
+        tabled |= {*names}
+    others = {str(n): x for n, x in data.data_vars.items() if x.dtype.kind in "fiu" and n not in tabled}
+    wide = _width(others)
+    if others:
+        yield f"{'ranges:':{wide + 2}} {'lowest':>12} {'highest':>12}"
+    for name, x in others.items():
+        numbers = " ".join(f"{_amount(end):>12}" for end in (x.min(), x.max()))
+        about = x.attrs.get("long_name", "")
+        yield f"  {name:{wide}} {numbers}{with_unit('', x.attrs.get('units', '1')):9} {about}".rstrip()
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _width(names: Iterable[str]) -> int:

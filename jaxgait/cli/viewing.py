@@ -13,7 +13,7 @@ import xarray as xr
 from jaxgait.checks import first_few
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note_when_slow, print_outcomes, say, write_json
-from jaxgait.cli.listing import run_lines, scan_lines
+from jaxgait.cli.listing import dataset_lines, run_lines, scan_lines
 from jaxgait.cli.records import dataset_record, run_record, scan_record
 from jaxgait.ensembles import summary
 from jaxgait.ensembles.results import DAMAGED, members_dims, open_result
@@ -63,7 +63,8 @@ def view(
     if json is not None:
         write_json(json, _record(data))
     print_outcomes(summary(data) if _is_scan(data) else {}, data.attrs.get("precision", "float64"))
-    print("\n".join(scan_lines(data) if _is_scan(data) else run_lines(data) if _is_run(data) else [str(data)]))
+    lines = scan_lines if _is_scan(data) else run_lines if _is_run(data) else dataset_lines
+    print("\n".join(lines(data)))
     if serve:
         serve_page(_explorer(data, chosen, members))
     elif out is not None:

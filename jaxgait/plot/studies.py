@@ -12,14 +12,17 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from jaxgait.checks import count_of
 from jaxgait.plot.fronts import trade_offs
-from jaxgait.plot.panels import legend
+from jaxgait.plot.panels import grid, legend, of_known
 from jaxgait.plot.sensitivities import shares, tornado
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
 from jaxgait.units import displayed
 
 ONE, EACH, PER_ROW = (6.8, 5.0), (3.6, 3.4), 3
 """Width and height in inches of the curves of the only trial of a fit, and of each of several; most side by side."""
+SIDES = {"right": BLUE, "left": ORANGE}
+"""Colours of the legs."""
 BESIDE = 4.0
 """Width in inches of a further panel beside the only trial."""
 
@@ -34,17 +37,39 @@ class Study(NamedTuple):
 
 def study(data: xr.Dataset) -> Study | None:
     """The study that a Dataset is the result of; None for runs, scans and anything else."""
-    if {"objectives", "senses", "parameters"} <= set(data.attrs) and "point" in data.dims:
-        return Study("a front of the best compromises", trade_offs)
-    if "change" in data and {"measure", "parameter"} == set(data["change"].dims):
-        return Study("a set of sensitivities", tornado)
-    if {"first", "total", "first_interval"} <= set(data.data_vars):
-        return Study("a set of Sobol indices", shares)
-    if {"measured", "fitted", "residual", "band"} <= set(data.data_vars):
-        return Study("a fit to a measured curve", saved_fit)
-    if _trials(data):
-        return Study("a fit to several measured curves", saved_fit)
-    return None
+    attrs, dims, names = set(data.attrs), set(data.dims), set(data.data_vars)
+    front = {"objectives", "senses", "parameters"} <= attrs and "point" in dims
+    sensitivities = "change" in names and set(data["change"].dims) == {"measure", "parameter"}
+    known = (
+        (front, Study("a front of the best compromises", trade_offs)),
+        (sensitivities, Study("a set of sensitivities", tornado)),
+        ({"first", "total", "first_interval"} <= names, Study("a set of Sobol indices", shares)),
+        ({"measured", "fitted", "residual", "band"} <= names, Study("a fit to a measured curve", saved_fit)),
+        (bool(_trials(data)), Study("a fit to several measured curves", saved_fit)),
+        ({"stride", "percent"} <= dims and "side" in data.coords, Study("a set of measured strides", gait_cycles)),
+    )
+    return next((one for is_it, one in known if is_it), None)
+
+
+def gait_cycles(data: xr.Dataset) -> Figure:
+    """Measured strides over the gait cycle (`jaxgait.motion.capture.tables.stride_curves`), thin, and means by side."""
+    sides, percent = data["side"].values, data["percent"].values
+    curves = {str(name): x for name, x in data.items() if x.dims == ("stride", "percent")}
+    with style():
+        figure, panels = grid(len(curves), (3.4, 2.3), extra=(0.0, 0.4), sharex=True)
+        for ax, (name, x) in zip(panels, curves.items(), strict=True):
+            for side, colour in SIDES.items():
+                own = x.values[sides == side]
+                ax.plot(percent, own.T, color=colour, lw=0.6, alpha=0.6)
+                if len(own):
+                    mean, count = of_known(np.nanmean, own, axis=0), count_of(len(own), "stride", "strides")
+                    ax.plot(percent, mean, color=colour, lw=1.8, label=f"{side}: mean of {count}")
+            ax.set_ylabel(axis_label(name.replace("_", " "), str(x.attrs.get("units", "1"))))
+        for ax in panels[-PER_ROW:]:
+            ax.set_xlabel("gait cycle (%)")
+            ax.xaxis.set_tick_params(labelbottom=True)
+        legend(figure)
+    return figure
 
 
 def saved_fit(data: xr.Dataset) -> Figure:

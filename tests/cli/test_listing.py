@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait.cli.listing import MAX_HISTORIES, listing, run_lines, scan_lines
+from jaxgait.cli.listing import MAX_HISTORIES, dataset_lines, listing, run_lines, scan_lines
 from jaxgait.cli.parsing import with_settings
 from jaxgait.cli.records import run_record, scan_record
 from jaxgait.mechanics.spatial import Link, prismatic
@@ -71,6 +71,20 @@ def test_a_scan_s_numbers_are_those_of_the_completed_members_as_in_its_map():
     early = scan.assign(status=("mass", [4, 4, 4, 4]))
     one = scan_record(early)["results"]["hops"]
     assert (one["lowest"], one["highest"], one["early"]) == (1.0, 6.5, 0), "only such have values"
+
+
+def test_a_small_result_is_a_table_and_the_ranges_of_the_rest():
+    best = {"best": ("parameter", [20.0, 1.5]), "unit": ("parameter", ["N/m", "m"])}
+    curve = {"fitted": ("time", np.linspace(-1.0, 3.0, 40), {"units": "m", "long_name": "fitted curve"})}
+    lines = list(dataset_lines(xr.Dataset(best | curve, {"parameter": ["stiffness", "length"]}, {"model": "Bungee"})))
+    assert [line.split() for line in lines] == [
+        ["Bungee"],
+        ["parameter", "best", "unit"],
+        ["stiffness", "20", "N/m"],
+        ["length", "1.5", "m"],
+        ["ranges:", "lowest", "highest"],
+        ["fitted", "-1", "3", "m", "fitted", "curve"],
+    ]
 
 
 def test_parameters_that_are_arrays_are_written_as_they_are_set():

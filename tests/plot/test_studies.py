@@ -10,7 +10,10 @@ from jaxgait.plot.studies import saved_fit, study
 TIME = {"time": ("time", [0.0, 1.0, 2.0], {"units": "s"})}
 CURVES = {n: ("time", [1.0, 0.5, 0.2], {"units": "m"}) for n in ("measured", "before", "fitted", "residual", "band")}
 FRONT = {"speed": ("point", [1.0, 1.2]), "cost": ("point", [0.2, 0.3]), "mass": ("point", [60.0, 70.0])}
+KNEE = {"knee_angle": (("stride", "percent"), [[0.0, 60.0, 0.0], [2.0, 62.0, np.nan]], {"units": "deg"})}
+CYCLE = {"percent": [0.0, 70.0, 100.0], "side": ("stride", ["right", "left"]), "stride": [1, 2]}
 FILES = {
+    "a set of measured strides": xr.Dataset(KNEE, CYCLE),
     "a fit to a measured curve": xr.Dataset(CURVES, TIME, {"output": "height"}),
     "a front of the best compromises": xr.Dataset(
         FRONT, attrs={"objectives": "speed, cost", "senses": "max, min", "parameters": "mass", "method": "gradient"}
@@ -27,6 +30,7 @@ def test_view_says_what_a_study_is_and_draws_it(name, tmp_path, capsys):
     assert (
         f"{file} is {name}: `jaxgait view {file} --out {picture}` draws it" in printed and "histories:" not in printed
     )
+    assert "xarray" not in printed
     assert list(tmp_path.iterdir()) == [file]
     cli.main(["view", str(file), "--out", str(picture)])
     assert picture.stat().st_size > 5000
