@@ -31,6 +31,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _MISSPELT = 0.85
 """Similarity from which an argument is a misspelt one: maximise is maximize, but strides are not starts."""
+_AS_NEAR = 0.15
+"""Of several similar names, those are offered whose similarity is within this of the highest one."""
 
 
 def by_name(example: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -95,7 +97,10 @@ def _call_of(callee: str, arguments: Iterable[inspect.Parameter]) -> str:
 def nearest(name: Any, known: Iterable[str], *, limit: int = 3, otherwise: str = "", cutoff: float = 0.5) -> str:
     """A hint for an unknown name: up to `limit` similar known ones; if there are none, `otherwise` or all of them."""
     known = list(known)
-    near = difflib.get_close_matches(str(name), known, n=limit, cutoff=cutoff)
+    wanted, any_case = str(name).lower(), {one.lower(): one for one in known}
+    near = difflib.get_close_matches(wanted, any_case, n=limit, cutoff=cutoff)
+    alike = [difflib.SequenceMatcher(None, one, wanted).ratio() for one in near]
+    near = [any_case[one] for one, ratio in zip(near, alike, strict=True) if ratio > max(alike) - _AS_NEAR]
     return f"did you mean {' or '.join(map(repr, near))}?" if near else otherwise or f"it has {', '.join(known)}"
 
 

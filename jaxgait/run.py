@@ -229,7 +229,7 @@ class Sampling:
             if model.period is None:
                 raise ValueError(
                     f"{type(model).__name__} has no period: give duration (in s) instead of strides, such as "
-                    f"duration={usual_duration(model):g}, its own; each stride may take another time"
+                    f"duration={usual_duration(model):g}, its default"
                 )
             chosen = cls(strides, samples or SAMPLES_PER_STRIDE)
         else:

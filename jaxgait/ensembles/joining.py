@@ -115,7 +115,7 @@ def _part(result: Any, number: int) -> _Part:
         name, data = f"result {number}", result
     elif isinstance(result, str | os.PathLike):
         name, path = os.fspath(result), pathlib.Path(result)
-        if path.is_file():
+        if not path.is_dir():
             data = open_result(path)
         else:
             data = read_store(path)

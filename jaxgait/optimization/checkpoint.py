@@ -46,8 +46,8 @@ class Checkpoint:
             self._read(self._path)
 
     def _read(self, path: pathlib.Path) -> None:
-        lines = path.read_text().splitlines(keepends=True)
         try:
+            lines = path.read_text().splitlines(keepends=True)
             head = json.loads(lines[0])
             rows = [json.loads(line) for line in lines[1:] if line.endswith("\n")]  # the last one may be cut off
         except ValueError as error:

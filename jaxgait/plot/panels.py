@@ -102,8 +102,8 @@ def chosen(
     check_there(data, as_names(named))
     for name in as_names(named):
         if not {*dims} <= {*data[name].dims} or (only and len(dims) < data[name].ndim):
-            needed = f"{'only ' * only}{tuple(dims)}"
-            raise ValueError(f"{name!r} has the dimensions {data[name].dims}, but needs {needed}")
+            own = f"has the dimensions {', '.join(map(str, data[name].dims))}" if data[name].ndim else "is one number"
+            raise ValueError(f"{name!r} {own}: what is drawn here is {'only ' * only}over {' and '.join(dims)}")
     found = as_names(named) or list(own)[:MAX_PANELS]
     if not found:
         raise ValueError(f"nothing to draw: no variable has only the dimensions {tuple(dims)}; name the variables")

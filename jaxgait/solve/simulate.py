@@ -19,6 +19,7 @@ from jaxgait.definition import RESERVED_RESULTS
 from jaxgait.fields import no_element, value_named
 from jaxgait.kinds import several_phases
 from jaxgait.measure import Measure, Measures, Observe, observed, observer
+from jaxgait.memory import fits_in_memory
 from jaxgait.model import Model, State, as_model
 from jaxgait.native import kept, looped
 from jaxgait.outcome import FIRST_TERMINATION, IncompleteRun, Outcome, sentence
@@ -114,6 +115,7 @@ def simulate(
         jaxgait.parameters.ParameterError: for impossible parameters.
         ValueError: for an impossible time span, sample count, tolerance, precision or initial state, and for options
             that the scheme does not have.
+        MemoryError: if the samples do not fit in memory.
 
     Examples:
         >>> from jaxgait import Bungee, simulate
@@ -128,6 +130,8 @@ def simulate(
     sampling, seen = Sampling.of(model, strides, duration, samples), observer(model, observe)
     if isinstance(seen, Measures):
         seen = seen.checked(sampling)
+    numbers = (sampling.intervals + 1) * len(model.variables)  # or more, if some are arrays
+    fits_in_memory(f"{sampling.intervals} samples", 8 * numbers, "take fewer, or run for a shorter time")
     options = {"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps}
     chosen = scheme_for(model, scheme, precision=precision, dt=dt, max_events=max_events, **options)
     if max_events is None:
