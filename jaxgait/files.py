@@ -8,6 +8,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 import time
@@ -28,6 +29,8 @@ _LONGEST_ENDING = 50
 """Characters of the ending of a draft's name: names may have 255 bytes, and a character up to four."""
 _OF_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 """Numbers of errors of full and broken disks, quotas and limits."""
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]+:/")
+"""Begins an address, of which pathlib leaves one slash; not a drive such as C:/."""
 _LINKS = 40
 """Largest number of links to follow, as on Linux."""
 
@@ -45,6 +48,17 @@ def data(path: str | os.PathLike[str], content: bytes) -> None:
     """Writes a file of any kind; see `text`."""
     with replacing(path) as draft:
         draft.write_bytes(content)
+
+
+def is_address(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is the address of something elsewhere, for which a folder "s3:" would be made here.
+
+    Examples:
+        >>> from jaxgait import files
+        >>> print(files.is_address("s3://bucket/scan.zarr"), files.is_address("out/scan.zarr"))
+        True False
+    """
+    return bool(_ADDRESS.match(os.fspath(path)))
 
 
 def flush(*paths: pathlib.Path) -> None:

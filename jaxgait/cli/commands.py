@@ -11,14 +11,19 @@ import tyro
 from jaxgait import registry
 from jaxgait.cli.console import STDOUT, write_json
 from jaxgait.cli.options import (
+    IN_SECONDS,
+    RUN,
     DrivenMechanism,
     FollowUpOptions,
     JsonOutput,
+    Kilograms,
     Mechanism,
+    MetresPerSecond,
     Millimetres,
     Positional,
     Span,
     Steps,
+    check_unused,
     shown_plainly,
 )
 
@@ -50,6 +55,7 @@ class Run(JsonOutput, Steps, Span, Mechanism):
         parsing.check_output(self.out, kinds=("nc", *(ending[1:] for ending in ENDINGS)))
         chosen = running.mechanism(self)
         if self.list:
+            check_unused(self, ("out", "last", "initial", *RUN), "--list shows the model, without a run")
             return listing.show(chosen, self.json)
         start = parsing.components(chosen, self.initial) or None
         return running.run(chosen, start, self.sampling | self.options, self.out, self.last, self.json)
@@ -90,7 +96,7 @@ class Scan(JsonOutput, Steps, Span, DrivenMechanism):
     gradient: tuple[str, ...] = ()
     """Parameters with respect to which the measures are differentiated."""
     retry: bool = True
-    """Rerun failed members with tighter settings."""
+    """Leave failed members as they are, instead of running them again with tighter settings."""
     invalid: Literal["raise", "mark"] = "raise"
     """Whether members that the model rejects are an error, or marked by the status -2 while the others run."""
     batch: int | None = None
@@ -155,7 +161,7 @@ class Join(JsonOutput):
 
 @shown_plainly
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Optimize(FollowUpOptions, JsonOutput, Steps, Span, DrivenMechanism):
+class Optimize(JsonOutput, Steps, Span, DrivenMechanism, FollowUpOptions):
     """Optimise parameters with gradients to maximise or minimise a measure, within limits.
 
     Options left out take the model's own search defaults, if it defines any. Several motions are scenarios of each
@@ -185,9 +191,9 @@ class Optimize(FollowUpOptions, JsonOutput, Steps, Span, DrivenMechanism):
     return_map: str | None = None
     """Judge the periodic gait from one event to the next, such as "heel strike"; `period`: of a model with a period."""
     stability: float = 1.0
-    """Magnitude of the largest Floquet multiplier from which a gait counts as failed."""
+    """A gait counts as failed if its largest Floquet multiplier has this magnitude or more."""
     starts: int = 4
-    """Starting points: the model's own values (--set of a searched parameter: the given one), then points spread."""
+    """Number of starting points: the model's own values, or those of --set, then others spread over the bounds."""
     iterations: int = 30
     """Maximum number of search steps per start."""
     checkpoint: pathlib.Path | None = None
@@ -242,7 +248,7 @@ class Fit(JsonOutput, Steps, Span, Mechanism):
     gradient: Literal["auto", "gait", "run", "differences"] = "auto"
     """Gradient of the periodic gait, of the whole run, or differences; auto: of the gait for data over the stride."""
     starts: int = 4
-    """Starting points: the model's own values (--set of a searched parameter: the given one), then points spread."""
+    """Number of starting points: the model's own values, or those of --set, then others spread over the bounds."""
     iterations: int = 50
     """Maximum number of evaluations per start."""
     profile: bool = False
@@ -287,12 +293,12 @@ class Motion(JsonOutput):
     """Regression for the hip joint centre."""
     cutoff: float = 8.0
     """Cut-off in Hz of the zero-lag low-pass filter; 0 for none."""
-    gap: float = 0.2
+    gap: Annotated[float, IN_SECONDS] = 0.2
     """Longest marker gap to fill, in s."""
-    mass: float | None = None
+    mass: Kilograms = None
     """Body mass in kg; it replaces that of the file, or of the ground forces."""
-    speed: float | None = None
-    """Walking speed in m/s; it replaces the file's or the measured one, and every stride is scaled to it."""
+    speed: MetresPerSecond = None
+    """Walking speed in m/s, or as 4.5km/h; it replaces the file's or the measured one: every stride is scaled to it."""
     harmonics: int | None = None
     """Harmonics of the Fourier series; by default as many as the data support."""
     out: pathlib.Path | None = None
@@ -303,7 +309,7 @@ class Motion(JsonOutput):
         from jaxgait.cli import motion
 
         if not self.files:
-            motion.check_unused(self, motion.OF_MOTION, "without files the embedded gaits are listed")
+            check_unused(self, motion.OF_MOTION, "without files the embedded gaits are listed")
             print("\n".join(motion.gaits()))
             write_json(self.json, motion.gait_records())
         else:
@@ -368,6 +374,8 @@ class View(JsonOutput):
     A scan becomes a page (SCAN.html next to it) with a map and parallel coordinates of its members, animations of some,
     and the commands that reproduce each. A run is drawn as time histories, as an animation, or as a page. Pictures of
     a scan are maps or curves of measures, without the members that did not complete.
+
+    Examples: `jaxgait view run.nc --variables knee_angle heel_force --out run.png`, `jaxgait view run.nc --out run.gif`
     """
 
     file: Positional[pathlib.Path]

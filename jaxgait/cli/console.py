@@ -164,6 +164,7 @@ _NUMBER = re.compile(
     r"Error parsing (\S+): (?:no type matching \S*\|(INT|FLOAT) could be instantiated from \[|"
     r"could not convert string to (float): |invalid literal for (int)\(\) with base 10: )'(.*?)'"
 )
+_INVALID = re.compile(r"invalid choice '(.*?)' for argument '(.*?)'\. Expected one of \((.*?),?\)")
 _QUANTITY = re.compile(r"Error parsing (\S+): this option.*?: (.*?)(?: Argument helptext:.*)?$")
 _UNKNOWN = re.compile(
     r"Unrecognized(?: or misplaced)? options: (.*?)(?:\s{2,}|$|Arguments (?:are|similar)|Perhaps|Available)"
@@ -181,10 +182,14 @@ def usage_error(text: str, arguments: Sequence[str] = ()) -> str:
     quantity = _QUANTITY.search(what)
     choices = re.match(r"Missing subcommand .*?\{(.*?)\}", what)
     valueless = re.match(r"Missing value for argument '(-.*?)'", what)
+    invalid = _INVALID.search(what)
     if choices:
         what = f"give a command: {choices[1]}"
     elif valueless:
         what = f"{valueless[1]} needs a value"
+    elif invalid:
+        known = invalid[3].replace("'", "")
+        what = f"{invalid[2]} must be one of {known}, got {invalid[1]!r}"
     elif number:
         option, *kinds, value = number.groups()
         what = f"{option} must be {next(_KINDS[kind.upper()] for kind in kinds if kind)}, got {value!r}"
@@ -205,7 +210,7 @@ def _unknown(words: Sequence[str], text: str, arguments: Sequence[str]) -> str:
     given, command = " ".join(words), next(iter(arguments), "")
     some = re.search(r"Available subcommands: ((?:\w+, )*\w+)", text)
     if command.startswith("-"):
-        return "--version goes alone" if "--version" in arguments else f"give a command before {command}"
+        return _without_command(command, arguments)
     if some:
         return f"no command {words[0]!r}: there are {some[1]}"
     option, _, value = words[0].partition("=")
@@ -215,10 +220,10 @@ def _unknown(words: Sequence[str], text: str, arguments: Sequence[str]) -> str:
     begun = lambda one: one[0] == option or (one[1] == command and one[0].startswith(option))
     alike = lambda one: (begun(one), difflib.SequenceMatcher(a=option, b=one[0]).ratio())
     near, where = max(offered, key=alike, default=("", ""))
-    if near and not (value and near == option):  # otherwise a parameter with the name of another command's option
+    if near and (where == command or not value):  # otherwise a parameter with the name of another command's option
         return f"unknown option {given}: did you mean {near}{'' if where == command else f' of jaxgait {where}'}?"
     if option.startswith("--"):
-        also = f"; {option} is an option of jaxgait {where}" if near else ""
+        also = f"; {near} is an option of jaxgait {where}" if near else ""
         hint = f": a parameter is given as --set {option[2:]}={value}" if value else ""
         return f"unknown option {given}{hint}{also}"
     before = arguments[: arguments.index(words[0])] if words[0] in arguments else ()
@@ -229,12 +234,21 @@ def _unknown(words: Sequence[str], text: str, arguments: Sequence[str]) -> str:
     return f"unexpected argument: {given}{hint}"
 
 
+def _without_command(option: str, arguments: Sequence[str]) -> str:
+    """The message for arguments that begin with an option."""
+    if "--version" in arguments:
+        return "--version goes alone"
+    near = difflib.get_close_matches(option, ("--version", "--help"), n=1, cutoff=0.75)
+    return f"unknown option {option}: did you mean {near[0]}?" if near else f"give a command before {option}"
+
+
 def _missing(command: str, argument: str) -> str:
     """The message for a missing argument, given as its name or its choices in braces, and its description."""
     choices = re.match(r"\{(.*)\}", argument)
     if choices:
         return f"{command} needs one of {', '.join(name.strip() for name in choices[1].split(','))}"
     name, _, about = argument.partition(" ")
+    about = re.sub("^[A-Z]+ ", "", about)  # of an option, what stands for its value
     return f"{command} needs {name}" + (f" ({about.rstrip('.')})" if about else "")
 
 

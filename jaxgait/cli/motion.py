@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import math
 import pathlib
 import shlex
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from jaxgait.checks import count_of
 from jaxgait.cli import console, parsing
 from jaxgait.cli.console import write_json
 from jaxgait.cli.gait_table import table_lines, table_record
+from jaxgait.cli.options import check_not_read, check_unused
 from jaxgait.exporting import ENDINGS, export
 from jaxgait.model import Model
 from jaxgait.motion import NotAligned
@@ -83,6 +83,7 @@ def show(request: Any) -> None:
     """
     from jaxgait.plot.style import kinds
 
+    check_harmonics(request.harmonics)
     parsing.check_output(request.out, kinds=(*kinds(), *(ending[1:] for ending in (*RECORDS, *PAGES, *TABLES))))
     walks = _walks(request)
     if walks is None:
@@ -93,7 +94,7 @@ def show(request: Any) -> None:
         print("\n".join([*summary(walk, verdicts[side]), describe(verdicts[side]), ""]))
     print("\n".join([*table_lines([*walks.values()]), ""]))
     if request.out is not None and request.out.suffix.lower() in TABLES:
-        _write_table([*walks.values()], request.out)
+        _write_table([*walks.values()], request.out, request.files)
     elif request.out is not None:
         for side, walk in walks.items():
             out = request.out.with_stem(f"{request.out.stem}_{side}") if request.leg == "both" else request.out
@@ -160,14 +161,6 @@ def _show_changes(verdicts: Sequence[Verdict]) -> None:
                 print("\n".join([*([f"{verdict.stride.name}:"] if verdicts[1:] else []), *_adapted(name, verdict)]))
 
 
-def check_unused(request: Any, names: Collection[str], why: str) -> None:
-    """Checks that none of the named options is given, which have no effect here; `why` begins the message."""
-    given = [f for f in dataclasses.fields(request) if f.name in names]
-    unused = ", ".join(f"--{f.name.replace('_', '-')}" for f in given if getattr(request, f.name) != f.default)
-    if unused:
-        raise ValueError(f"{why}: leave {unused} out")
-
-
 def _walks(request: Any) -> dict[str, Walk] | None:
     """The walks of recordings by side; None for an embedded gait, a stride or a saved walk."""
     for path in (path for path in map(pathlib.Path, request.files) if path.is_file()):
@@ -183,7 +176,6 @@ def _walks(request: Any) -> dict[str, Walk] | None:
         raise ValueError(
             "--standing-knee is about the standing trial: give it (--static), or leave --standing-knee out"
         )
-    check_harmonics(request.harmonics)  # before anything is measured and printed
     options = Options(
         own_map=None if request.markers is None else read_map(request.markers),
         static=None if request.static is None else read_recording(request.static),
@@ -264,11 +256,16 @@ def _peaks(dynamics: Dynamics) -> Iterator[str]:
         yield f"joint {kind}s in {unit.replace('_', '/')} ({signs}): {listed}"
 
 
-def _write_table(walks: Sequence[Walk], out: pathlib.Path) -> None:
-    """Writes the kept strides over percent of the gait cycle (netCDF, CSV), or each trial over time (MOT, STO)."""
+def _write_table(walks: Sequence[Walk], out: pathlib.Path, recordings: Sequence[str]) -> None:
+    """Writes the kept strides over percent of the gait cycle (netCDF, CSV), or each trial over time (MOT, STO).
+
+    Raises:
+        ValueError: if the file of a trial is one of the recordings.
+    """
     trials: dict[pathlib.Path, int | None] = {out: None}
     if out.suffix.lower() in MOTIONS and walks[0].trials[1:]:
         trials = {out.with_stem(f"{out.stem}_{i + 1}"): i for i in range(len(walks[0].trials))}
+        check_not_read([("out", path) for path in trials], recordings)
     for path, trial in trials.items():
         if path.suffix.lower() == ".nc":
             files.netcdf(path, stride_curves(*walks))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import tyro
 
 from jaxgait import registry
+from jaxgait.cli.console import STDOUT
 
 C = TypeVar("C")
 Positional = tyro.conf.Positional
@@ -19,7 +21,7 @@ FRONT_POINTS = 7
 """Default number of points along a front."""
 
 
-def _quantity(unit: str, metavar: str) -> tyro.constructors.PrimitiveConstructorSpec[float | None]:
+def _quantity(unit: str, metavar: str) -> tyro.constructors.PrimitiveConstructorSpec[Any]:
     """How to read an option that is a number in a unit, or in the unit written after it."""
 
     def read(texts: list[str]) -> float:
@@ -39,8 +41,11 @@ def _quantity(unit: str, metavar: str) -> tyro.constructors.PrimitiveConstructor
     )
 
 
-Seconds = Annotated[float | None, _quantity("s", "SECONDS"), tyro.conf.arg(help_behavior_hint="")]
+IN_SECONDS = _quantity("s", "SECONDS")
+Seconds = Annotated[float | None, IN_SECONDS, tyro.conf.arg(help_behavior_hint="")]
 Millimetres = Annotated[float | None, _quantity("mm", "MM"), tyro.conf.arg(help_behavior_hint="")]
+Kilograms = Annotated[float | None, _quantity("kg", "KG"), tyro.conf.arg(help_behavior_hint="")]
+MetresPerSecond = Annotated[float | None, _quantity("m/s", "M/S"), tyro.conf.arg(help_behavior_hint="")]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -128,19 +133,28 @@ _METAVARS |= {tuple[str, ...]: "[TEXT ...]"}
 
 
 def shown_plainly(command: type[C]) -> type[C]:
-    """A class decorator: the help shows `TEXT` instead of `{None}|STR`, and no default where there is none."""
-    hints = get_type_hints(command, include_extras=True)
+    """A class decorator for the help: `TEXT`, not `{None}|STR`; no default where there is none; own options first."""
+    hints, own = get_type_hints(command, include_extras=True), set(command.__annotations__)
     for field in dataclasses.fields(command):  # pyright: ignore[reportArgumentType]
         hint = hints[field.name]
-        described = any(hasattr(given, "metavar") for given in getattr(hint, "__metadata__", ()))
-        if field.default in (None, ()) and not described:
+        if field.default in (None, ()) and not _has_metavar(hint):
             bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
             kinds = [kind for kind in get_args(bare) if kind not in (type(None), ...)]
             shown = _METAVARS.get(kinds[0]) or f"{{{','.join(map(str, get_args(kinds[0])))}}}"
             shown = f"[{shown} ...]" if field.default == () else shown
             hint = Annotated[hint, tyro.conf.arg(metavar=shown, help_behavior_hint="")]
+        elif hint is float:
+            hint = Annotated[hint, tyro.conf.arg(metavar=_METAVARS[float])]
+        elif hint is bool:
+            hint = Annotated[hint, tyro.conf.arg(help_behavior_hint="")]
         command.__annotations__[field.name] = hint
+    fields = command.__dataclass_fields__  # pyright: ignore[reportAttributeAccessIssue]
+    command.__dataclass_fields__ = dict(sorted(fields.items(), key=lambda one: one[0] not in own))  # pyright: ignore
     return command
+
+
+def _has_metavar(hint: Any) -> bool:
+    return any(hasattr(given, "metavar") for given in getattr(hint, "__metadata__", ()))
 
 
 SCHEME = tuple(field.name for field in dataclasses.fields(Steps) if field.name != "precision")
@@ -166,3 +180,64 @@ class FollowUpOptions:
     """Points along the front, including both ends; 7 by default."""
     sensitivities: tuple[str, ...] | None = None
     """Adds the effects of a 1 % change of these parameters, or of all, to the report, and sensitivities.nc."""
+
+
+def check_unused(command: Any, names: Collection[str], why: str) -> None:
+    """Checks that none of the named options is given, which have no effect here; `why` begins the message.
+
+    Raises:
+        ValueError: naming those that are.
+    """
+    known = [field for field in dataclasses.fields(command) if field.name in names]
+    unused = [_option(field.name) for field in known if getattr(command, field.name) != field.default]
+    if unused:
+        raise ValueError(f"{why}: leave {', '.join(unused)} out")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+_READ = ("file", "files", "measured", "motion", "static", "markers")  # a joined result may replace its first part
+_WRITTEN = ("out", "store", "json", "checkpoint", "page")
+
+
+def check_files(command: object) -> None:
+    """Checks that a command reads no file twice, and writes none that it reads, or that it also writes otherwise.
+
+    Raises:
+        ValueError: naming the file.
+    """
+    given = [getattr(command, name, None) or () for name in _READ]
+    read = [[one] if isinstance(one, str | pathlib.Path) else one for one in given]
+    for paths in read:
+        names = [pathlib.Path(path).resolve() for path in paths]
+        if twice := [path for i, path in enumerate(paths) if names[i] in names[:i]]:
+            raise ValueError(f"{twice[0]} is given twice, and would count twice: give it once")
+    written = [(name, getattr(command, name, None)) for name in _WRITTEN]
+    check_not_read([(name, path) for name, path in written if path not in (None, STDOUT)], itertools.chain(*read))
+
+
+def check_not_read(written: Iterable[tuple[str, pathlib.Path]], read: Iterable[str | pathlib.Path]) -> None:
+    """Checks that files to write, each after the name of its option, differ from files to read and from each other.
+
+    Raises:
+        ValueError: naming the file.
+    """
+    taken = {pathlib.Path(path).resolve(): "this command reads it" for path in read}
+    for name, path in written:
+        if why := taken.get(path.resolve()):
+            raise ValueError(f"cannot write {path}: {why}; give --{name} another name")
+        taken[path.resolve()] = f"--{name} writes it"
+
+
+def check_values(command: Any, arguments: Iterable[str]) -> None:
+    """Checks that options for several values are not given without any, as of an empty variable of a shell.
+
+    Raises:
+        ValueError: naming the first one.
+    """
+    several = [field.name for field in dataclasses.fields(command) if field.default == ()]
+    empty = {_option(name) for name in several if not getattr(command, name)}
+    if without := [one for one in (text.replace("_", "-") for text in arguments) if one in empty]:
+        raise ValueError(f"{without[0]} needs a value")

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import equinox as eqx
 import numpy as np
 
-from jaxgait import checks, memory
+from jaxgait import checks, files, memory
 from jaxgait.cli import distributions
 from jaxgait.cli.console import STDOUT
 from jaxgait.ensembles.labels import described_value
@@ -226,6 +226,8 @@ def check_output(path: pathlib.Path | None, *, kinds: Collection[str] = ()) -> N
     """
     if path is None:
         return
+    if files.is_address(path):
+        raise ValueError(f"cannot write {path}: it is an address, give the name of a file")
     if path.is_dir():
         raise IsADirectoryError(f"cannot write {path}: it is a folder, give the name of a file")
     if path.exists() and not path.is_file():
@@ -263,7 +265,10 @@ def make_folder(folder: pathlib.Path) -> None:
 
     Raises:
         OSError: if it is not.
+        ValueError: for an address.
     """
+    if files.is_address(folder):
+        raise ValueError(f"cannot write to {folder}: it is an address, give the name of a folder")
     try:
         if (made := _made.get()) is not None:
             made += [path.absolute() for path in (*reversed(folder.parents), folder) if not path.exists()]
@@ -271,6 +276,8 @@ def make_folder(folder: pathlib.Path) -> None:
         probe = folder / f".jaxgait.{os.getpid()}.probe"
         probe.touch()
         probe.unlink()
+    except FileExistsError as error:
+        raise FileExistsError(f"cannot write to {folder}: it is a file, not a folder") from error
     except OSError as error:
         raise OSError(f"cannot write to {folder}: {error.strerror or error}") from error
 

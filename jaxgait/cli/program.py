@@ -25,12 +25,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib
+import inspect
 import io
 import os
 import re
 import sys
 import warnings
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Union
 
 import tyro
 
@@ -38,7 +40,7 @@ from jaxgait import __version__, registry
 from jaxgait.cli import console, interruptions
 from jaxgait.cli.commands import Bench, Fit, Join, Motion, Optimize, Reproduce, Run, Scan, View
 from jaxgait.cli.completion import Shell, with_names
-from jaxgait.cli.options import Positional
+from jaxgait.cli.options import Positional, check_files, check_values
 
 PROGRAM = "jaxgait"
 
@@ -59,23 +61,33 @@ class Completion:
         """Prints it."""
         script = io.StringIO()
         with contextlib.suppress(SystemExit), contextlib.redirect_stdout(script):
-            tyro.cli(Command, prog=PROGRAM, args=["--tyro-print-completion", self.shell], description=__doc__)
+            _parse(["--tyro-print-completion", self.shell])
         print(with_names(script.getvalue(), self.shell))
         return 0
 
 
-Command = (
-    Annotated[Run, tyro.conf.subcommand("run")]
-    | Annotated[Scan, tyro.conf.subcommand("scan")]
-    | Annotated[Join, tyro.conf.subcommand("join")]
-    | Annotated[Optimize, tyro.conf.subcommand("optimize")]
-    | Annotated[Fit, tyro.conf.subcommand("fit")]
-    | Annotated[Motion, tyro.conf.subcommand("motion")]
-    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
-    | Annotated[Bench, tyro.conf.subcommand("bench")]
-    | Annotated[View, tyro.conf.subcommand("view")]
-    | Annotated[Completion, tyro.conf.subcommand("completion")]
-)
+COMMANDS = {
+    "run": Run,
+    "scan": Scan,
+    "join": Join,
+    "optimize": Optimize,
+    "fit": Fit,
+    "motion": Motion,
+    "reproduce": Reproduce,
+    "bench": Bench,
+    "view": View,
+    "completion": Completion,
+}
+
+
+def _parse(arguments: Sequence[str]) -> Any:
+    """The command that arguments name; `SystemExit` after help, a completion script and errors (on stderr)."""
+    whole = not arguments or arguments[0].startswith("-")  # the help then lists all commands, each in one sentence
+    about = lambda kind: (inspect.getdoc(kind) or "").partition("\n\n")[0] if whole else None
+    named = (Annotated[kind, tyro.conf.subcommand(name, description=about(kind))] for name, kind in COMMANDS.items())
+    any_command: Any = Union[*named]
+    one_flag = (tyro.conf.FlagCreatePairsOff,)  # --list without --no-list
+    return tyro.cli(any_command, prog=PROGRAM, args=arguments, description=__doc__, config=one_flag)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -131,6 +143,7 @@ def _exit_code(arguments: list[str]) -> int:
 
 def _run(command: Any) -> int:
     """Runs a command that needs JAX; folders made for its results do not stay if nothing was written into them."""
+    check_files(command)
     console.note("loading JAX, a few seconds")
     with interruptions.as_exits():
         importlib.import_module("jaxgait.ensembles")
@@ -166,7 +179,9 @@ def _read(arguments: list[str]) -> Any:
     errors = io.StringIO()
     try:
         with contextlib.redirect_stderr(errors):
-            return tyro.cli(Command, prog=PROGRAM, args=arguments, description=__doc__)
+            command = _parse(arguments)
+        check_values(command, arguments)
+        return command
     except SystemExit as stop:
         if not stop.code:  # --help
             raise

@@ -210,6 +210,7 @@ def sampled(model: Model, request: Any) -> tuple[Members | None, list[str]]:
     if not ranges:
         raise ValueError(f"{chosen[0]} samples ranges: give at least one as --over NAME=low:high")
     sample, samples = kinds[chosen[0]]
+    checks.count(chosen[0], samples)
     more = {} if request.skip is None else {"skip": request.skip}
     if more and sample is not sobol:
         raise ValueError("--skip is that of a Sobol sample: points of a Latin hypercube do not continue others")
@@ -313,7 +314,8 @@ def join(
         data = joined(results, dim, any_version=any_version)
     except TypeError as error:  # for a file that is not a scan's: a user's, not a programmer's mistake here
         raise ValueError(error) from error
-    print(f"{checks.count_of(data['status'].size, 'member', 'members')} of {len(results)} results")
+    several = checks.count_of(len(results), "result", "results")
+    print(f"{checks.count_of(data['status'].size, 'member', 'members')} of {several}")
     ended = _print_members(data)
     _save(data, out)
     write_json(json, scan_record(data) | {"file": out} if json else None)
@@ -326,7 +328,7 @@ def possible_measures(
     """All measures of a model that the requested sampling allows, and why the others are left out, by name."""
     sampling, brought = Sampling.of(model, **request), known(model)
     possible = Measures(tuple(brought.values())).possible(sampling).members
-    left_out = {m.name: f"not measured{needs(m)} in {sampling}" for m in brought.values() if m not in possible}
+    left_out = {m.name: f"not measured{needs(m)}: there are {sampling}" for m in brought.values() if m not in possible}
     kept = model.variables if trajectories is True else trajectories or ()
     left_out |= {m.name: "not measured, an output has this name" for m in possible if m.name in kept}
     members = tuple(m for m in possible if m.name not in left_out)

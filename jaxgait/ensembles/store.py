@@ -312,6 +312,8 @@ def _existing(path: str | os.PathLike[str]) -> pathlib.Path:
 def _root(path: str | os.PathLike[str]) -> pathlib.Path:
     if not os.fspath(path):  # which would be the present folder
         raise StoreError("the path of the store is empty: name a folder, such as 'scan.zarr'")
+    if files.is_address(path):
+        raise StoreError(f"{path} is an address, and a store is a folder: name one here or on a shared disk")
     return pathlib.Path(path)
 
 

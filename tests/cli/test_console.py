@@ -3,6 +3,7 @@
 import json
 import logging
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -50,6 +51,10 @@ def test_python_calls_have_the_same_notes_unless_a_log_is_kept(capsys, monkeypat
     assert caplog.messages == ["compiled"] and capsys.readouterr().err == ""
 
 
+OWN = {"run": "--out", "scan": "--over", "optimize": "--over", "fit": "--measured"}
+"""The first option of its own, which comes before those that commands share."""
+
+
 def test_help_shows_what_is_typed(capsys):
     """Not the parser's types and empty defaults."""
     for command in ("run", "scan", "join", "optimize", "fit", "motion", "view", "reproduce", "bench"):
@@ -57,6 +62,16 @@ def test_help_shows_what_is_typed(capsys):
             cli.main([command, "--help"])
         shown = capsys.readouterr().out
         assert stop.value.code == 0 and "None" not in shown and "default: )" not in shown
+        assert not re.search(r"--no-(?!retry)|FLOAT", shown)
+        options = re.findall(r"^. (--[\w-]+)", shown, re.MULTILINE)
+        assert options.index(OWN.get(command, options[0])) == 0 and ("(default: False)" not in shown)
+
+
+def test_help_of_the_program_has_a_sentence_for_each_command(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    commands = capsys.readouterr().out.partition("• run")[2]
+    assert commands.count("•") == 9 and "Example" not in commands and "--" not in commands
 
 
 def test_json_has_only_what_json_has(tmp_path):
@@ -83,7 +98,7 @@ def test_text_for_people_leaves_the_standard_output_to_json(capsys):
         ("run bungee --mass 70", "unknown option --mass 70: a parameter is given as --set mass=70"),
         ("optimize --maximise rho", "unknown option --maximise rho: did you mean --maximize?"),
         ("fly", "no command 'fly': there are run, scan, join, optimize, fit, motion"),
-        ("run bungee --precision half", "invalid choice 'half' for argument '--precision'"),
+        ("run bungee --precision half", "--precision must be one of float64, float32, got 'half'"),
         ("run bungee --mass=70", "unknown option --mass=70: a parameter is given as --set mass=70"),
         ("optimize knee --stride 3", "unknown option --stride 3: did you mean --strides?"),
         ("scan knee --ovr damper.k=1 --sett x=2", "unknown option --ovr damper.k=1 --sett x=2: did you mean --over?"),

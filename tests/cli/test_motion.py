@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import types
 import warnings
 
 import pandas as pd
@@ -34,6 +35,18 @@ def test_a_setting_wins_over_the_height_that_suits_a_drive(capsys):
     cli.main(["run", "knee", "--motion", REFERENCE_GAITS[1], "--set", "height_offset=-0.15", "--list"])
     offset = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("height_offset"))
     assert float(offset.split()[1]) == -0.15
+
+
+def test_trials_are_not_written_over_the_recordings(tmp_path):
+    """Of several trials, walk.mot means walk_1.mot and walk_2.mot."""
+    two_trials = types.SimpleNamespace(trials=[None, None])
+    with pytest.raises(ValueError, match=r"walk_2\.mot: this command reads it; give --out another name"):
+        motion._write_table([two_trials], tmp_path / "walk.mot", [str(tmp_path / "walk_2.mot")])
+
+
+def test_a_speed_may_have_another_unit(capsys):
+    cli.main(["motion", "hbm07_0.98ms", "--speed", "3.6km/h"])
+    assert "speed 1.000 m/s" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_measures_that_the_sampling_forbids_are_named():
     found, left_out = possible_measures(model("knee"), {"strides": 3, "duration": None, "samples": None}, False)
     assert [m.name for m in found.members][:2] == ["rho", "peak_flexion"]
     assert "order" not in [m.name for m in found.members]
-    why = "not measured (needs 20 strides or more, 50 samples per stride) in 3 strides of 100 samples"
+    why = "not measured (needs 20 strides or more, 50 samples per stride): there are 3 strides of 100 samples"
     assert left_out == {"order": why}
     none = possible_measures(Oscillator(), {"strides": None, "duration": 1.0, "samples": None}, False)
     assert none == (None, {})
