@@ -97,10 +97,11 @@ def _call_of(callee: str, arguments: Iterable[inspect.Parameter]) -> str:
 def nearest(name: Any, known: Iterable[str], *, limit: int = 3, otherwise: str = "", cutoff: float = 0.5) -> str:
     """A hint for an unknown name: up to `limit` similar known ones; if there are none, `otherwise` or all of them."""
     known = list(known)
-    wanted, any_case = str(name).lower(), {one.lower(): one for one in known}
-    near = difflib.get_close_matches(wanted, any_case, n=limit, cutoff=cutoff)
-    alike = [difflib.SequenceMatcher(None, one, wanted).ratio() for one in near]
-    near = [any_case[one] for one, ratio in zip(near, alike, strict=True) if ratio > max(alike) - _AS_NEAR]
+    if other_case := [one for one in known if one.lower() == str(name).lower()]:
+        return f"did you mean {other_case[0]!r}?"
+    near = difflib.get_close_matches(str(name), known, n=limit, cutoff=cutoff)
+    alike = [difflib.SequenceMatcher(None, one, str(name)).ratio() for one in near]
+    near = [one for one, ratio in zip(near, alike, strict=True) if ratio > max(alike) - _AS_NEAR]
     return f"did you mean {' or '.join(map(repr, near))}?" if near else otherwise or f"it has {', '.join(known)}"
 
 

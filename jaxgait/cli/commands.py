@@ -401,5 +401,4 @@ class View(JsonOutput):
         """Runs it."""
         from jaxgait.cli import viewing
 
-        drawn = {"over": self.over, "width": self.width, "last": self.last, "select": self.select}
-        return viewing.view(self.file, self.variables, self.out, self.members, self.serve, self.json, **drawn)
+        return viewing.view(self)

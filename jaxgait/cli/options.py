@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import pathlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import tyro
@@ -231,7 +231,7 @@ def check_not_read(written: Iterable[tuple[str, pathlib.Path]], read: Iterable[s
         taken[path.resolve()] = f"--{name} writes it"
 
 
-def check_values(command: Any, arguments: Iterable[str]) -> None:
+def check_values(command: Any, arguments: Sequence[str]) -> None:
     """Checks that options for several values are not given without any, as of an empty variable of a shell.
 
     Raises:
@@ -239,5 +239,6 @@ def check_values(command: Any, arguments: Iterable[str]) -> None:
     """
     several = [field.name for field in dataclasses.fields(command) if field.default == ()]
     empty = {_option(name) for name in several if not getattr(command, name)}
-    if without := [one for one in (text.replace("_", "-") for text in arguments) if one in empty]:
-        raise ValueError(f"{without[0]} needs a value")
+    for option, following in zip(arguments, [*arguments[1:], "--"], strict=True):
+        if option.replace("_", "-") in empty and following.startswith("--"):
+            raise ValueError(f"{option} needs a value")

@@ -30,33 +30,26 @@ RESULTS = (".nc", ".zarr")
 """Endings of the names of results; two that differ only in them have pages of their own."""
 
 
-def view(
-    file: pathlib.Path,
-    variables: tuple[str, ...],
-    out: pathlib.Path | None,
-    members: int | None,
-    serve: bool,
-    json: pathlib.Path | None = None,
-    over: tuple[str, ...] = (),
-    width: float | None = None,
-    last: int | None = None,
-    select: tuple[str, ...] = (),
-) -> int:
-    """Prints a saved result and draws it into the requested file; the exit code is 1 for a store with damaged files."""
+def view(request: Any) -> int:
+    """Runs a `jaxgait.cli.commands.View`; the exit code is 1 for a store with damaged files.
+
+    Raises:
+        ValueError: for a file that is no result, and for impossible requests.
+    """
+    file, out, members, json = request.file, request.out, request.members, request.json
     parsing.check_output(out, kinds={*kinds(), *WRITERS, "html"})
     if file.is_file() and is_page(file):
         raise ValueError(f"{file} is a page of the explorer: open it in a browser")
     kind = "html" if out is None else out.suffix.removeprefix(".").lower()
-    if width is not None:
+    if request.width is not None:
         if kind in (*WRITERS, "html"):
             raise ValueError("--width is that of a picture in print: give --out a picture name, such as figure.pdf")
-        check_side("--width", width)
-    data = selected(open_result(file), select, kind)
-    chosen, found = parsing.names(variables), study(data)
-    over = parsing.names(over)
-    given = {"variables": chosen, "members": members is not None, "serve": serve, "over": over}
+        check_side("--width", request.width)
+    data = selected(open_result(file), request.select, kind)
+    chosen, over, found = parsing.names(request.variables), parsing.names(request.over), study(data)
+    given = {"variables": chosen, "members": members is not None, "serve": request.serve, "over": over}
     given |= {"parameters": over and list(over) != [STRIDE]}
-    if last is not None and over != (STRIDE,):
+    if request.last is not None and over != (STRIDE,):
         raise ValueError(f"--last counts strides: give it with --over {STRIDE}")
     _check_followed(file, data, found, out, kind, [name for name, is_given in given.items() if is_given])
     check_there(data, chosen if out is not None and kind in kinds() else ())
@@ -65,7 +58,7 @@ def view(
     print_outcomes(summary(data) if _is_scan(data) else {}, data.attrs.get("precision", "float64"))
     lines = scan_lines if _is_scan(data) else run_lines if _is_run(data) else dataset_lines
     print("\n".join(lines(data)))
-    if serve:
+    if request.serve:
         serve_page(_explorer(data, chosen, members))
     elif out is not None:
         with note_when_slow(_waiting(out, data)):
@@ -74,7 +67,8 @@ def view(
             elif kind in WRITERS:
                 animate(data).save(out)
             else:
-                save(picture(data, chosen, over, last=last) if found is None else found.draw(data), out, width_mm=width)
+                drawn = picture(data, chosen, over, last=request.last) if found is None else found.draw(data)
+                save(drawn, out, width_mm=request.width)
         print(f"wrote {out}")
     elif found is not None:
         print(f"{file} is {found.name}: {_drawn_by(file)}")

@@ -63,7 +63,7 @@ def test_help_shows_what_is_typed(capsys):
         shown = capsys.readouterr().out
         assert stop.value.code == 0 and "None" not in shown and "default: )" not in shown
         assert not re.search(r"--no-(?!retry)|FLOAT", shown)
-        options = re.findall(r"^. (--[\w-]+)", shown, re.MULTILINE)
+        options = re.findall(r"^\W{1,3}(--\w[\w-]+)", shown, re.MULTILINE)
         assert options.index(OWN.get(command, options[0])) == 0 and ("(default: False)" not in shown)
 
 

@@ -3,8 +3,8 @@
 import dataclasses
 import json
 import re
-import types
 import warnings
+from unittest import mock
 
 import pandas as pd
 import pytest
@@ -14,6 +14,7 @@ from jaxgait.cli import console, motion
 from jaxgait.ensembles import people
 from jaxgait.models.prosthesis import fitting
 from jaxgait.motion import NotAligned
+from jaxgait.motion.capture.walk import Walk
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import read_recording
@@ -39,7 +40,7 @@ def test_a_setting_wins_over_the_height_that_suits_a_drive(capsys):
 
 def test_trials_are_not_written_over_the_recordings(tmp_path):
     """Of several trials, walk.mot means walk_1.mot and walk_2.mot."""
-    two_trials = types.SimpleNamespace(trials=[None, None])
+    two_trials = mock.Mock(spec=Walk, trials=[None, None])
     with pytest.raises(ValueError, match=r"walk_2\.mot: this command reads it; give --out another name"):
         motion._write_table([two_trials], tmp_path / "walk.mot", [str(tmp_path / "walk_2.mot")])
 

@@ -410,7 +410,7 @@ def test_long_labels_fit_their_panel():
         ),
         (scan("mass").drop_vars("status"), [], "neither a run over time nor a scan"),
         (run([]).assign(s=("time", np.zeros(4))).drop_vars("s"), [], "nothing to draw: no variable has only"),
-        (run(["x"]).assign(m=3.0), ["m"], "'m' is one number: what is drawn here is only over time"),
+        (run(["x"]).assign(m=3.0), ["m"], "'m' is one number: what is drawn here is over time"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(data, variables, message):
