@@ -134,7 +134,7 @@ _METAVARS |= {tuple[str, ...]: "[TEXT ...]"}
 
 def shown_plainly(command: type[C]) -> type[C]:
     """A class decorator for the help: `TEXT`, not `{None}|STR`; no default where there is none; own options first."""
-    hints, own = get_type_hints(command, include_extras=True), set(command.__annotations__)
+    hints, own = get_type_hints(command, include_extras=True), list(command.__annotations__)
     for field in dataclasses.fields(command):  # pyright: ignore[reportArgumentType]
         hint = hints[field.name]
         if field.default in (None, ()) and not _has_metavar(hint):
@@ -149,7 +149,8 @@ def shown_plainly(command: type[C]) -> type[C]:
             hint = Annotated[hint, tyro.conf.arg(help_behavior_hint="")]
         command.__annotations__[field.name] = hint
     fields = command.__dataclass_fields__  # pyright: ignore[reportAttributeAccessIssue]
-    command.__dataclass_fields__ = dict(sorted(fields.items(), key=lambda one: one[0] not in own))  # pyright: ignore
+    ordered = dict.fromkeys([*own, *fields])
+    command.__dataclass_fields__ = {name: fields[name] for name in ordered}  # pyright: ignore[reportAttributeAccessIssue]
     return command
 
 
