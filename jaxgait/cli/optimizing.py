@@ -125,6 +125,7 @@ def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | 
     from jaxgait.optimization import optimize
 
     arguments = {**wanted.arguments, **effort}
+    wanted = wanted._replace(show=_shown(wanted, further))
     follows = follow_ups(wanted.model, arguments, further)
     if further.report is not None:
         parsing.make_folder(further.report)
@@ -151,6 +152,20 @@ def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | 
         raise
     results.print_json()
     return DONE if reached.completed else NOT_ALL
+
+
+def _shown(wanted: Request, further: FollowUpOptions) -> tuple[str, ...]:
+    """The outputs that a report draws before and after; none: those of the scene.
+
+    Raises:
+        ValueError: for names that are no outputs, and without a report.
+    """
+    chosen, known = parsing.names(further.show), wanted.model.variables
+    if chosen and further.report is None:
+        raise ValueError("--show is about the pictures of a report: give --report FOLDER, or leave --show out")
+    for name in (name for name in chosen if name not in known):
+        raise ValueError(f"--show: {type(wanted.model).__name__} has no output {name!r}: {checks.nearest(name, known)}")
+    return chosen or wanted.show
 
 
 class _Results:

@@ -175,6 +175,8 @@ class FollowUpOptions:
 
     report: pathlib.Path | None = None
     """Folder for a report: pictures (PNG, and PDF for print), and a page (report.html) that contains them all."""
+    show: tuple[str, ...] = ()
+    """With --report: outputs to draw before and after (see `jaxgait run MODEL --list`), by default a few."""
     front: tuple[str, ...] = ()
     """Second objective, maximize MEASURE or minimize MEASURE: adds the Pareto front to the report, and front.nc."""
     points: int | None = None

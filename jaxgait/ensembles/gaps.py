@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from jaxgait import xr
-from jaxgait.checks import count_of, warn_user
+from jaxgait.checks import count_of, first_few, warn_user
 from jaxgait.ensembles.labels import summary
 from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT, INVALID_TEXT, IncompleteRun, Outcome, failures
@@ -58,7 +58,7 @@ def warn_of_early_ends(data: xr.Dataset, rejection: str, names: Sequence[str]) -
     if failed or not completed or (completed < total and names):
         why = {INVALID_TEXT: f" (the first: {rejection})"}
         others = "; ".join(f"{n}: {text}{why.get(text, '')}" for text, n in ended.items() if text != COMPLETED_TEXT)
-        lost = f"; these members have no {', '.join(names)}" if names else ""
+        lost = f"; these members have no {first_few(names)}" if names else ""
         how = f"{completed} of {total} trajectories of {data.attrs['model']} completed; {others}"
         warn_user(how + lost, IncompleteRun)
 

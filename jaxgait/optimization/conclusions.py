@@ -71,9 +71,10 @@ def _shape(local: Local, names: list[str]) -> Iterator[str]:
         yield f"the gradient is reliable: differences of values confirm it within {max(local.difference, 1e-3):.1%}"
     else:
         yield (
-            f"the gradient and differences of values next to this design disagree by {local.difference:.0%} (below "
-            f"{AGREEMENT:.0%} is good), so that its curvature, and how far a parameter may move if the others follow, "
-            "are unknown: compare with a search with the gradient by differences"
+            "the gradient and differences of values next to this design disagree by "
+            f"{100.0 * local.difference:.3g}% (below {AGREEMENT:.0%} is good), so that its curvature, and how far a "
+            "parameter may move if the others follow, are unknown: compare with a search with the gradient by "
+            "differences"
         )
         return
     if local.ridge_unknown:

@@ -460,7 +460,7 @@ def _no_parabola(curvature: np.ndarray, least: float, difference: float) -> str:
     `difference` is that of slopes from differences of values.
     """
     if difference > AGREEMENT:
-        return f"the gradient and differences of values next to this design disagree by {difference:.0%}"
+        return f"the gradient and differences of values next to this design disagree by {100.0 * difference:.3g}%"
     if (curvature < -least).any():
         return "by the second derivatives, the objective would improve in some direction"
     return ""

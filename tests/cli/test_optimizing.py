@@ -57,7 +57,7 @@ def rope_front():
 def done(tmp_path_factory):
     """A search with all that can follow; of the front, which the slow tests trace, only what was asked for."""
     folder, asked, drawn, real = tmp_path_factory.mktemp("rope"), [], [], page.save
-    options = f"--subject-to clearance>=1 --json {folder}/b.json --report {folder}/r"
+    options = f"--subject-to clearance>=1 --json {folder}/b.json --report {folder}/r --show height acceleration"
     further = "--front maximize clearance --points 3 --sensitivities"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(following, "front", lambda *_, **request: asked.append(request) or rope_front())
@@ -91,6 +91,7 @@ def test_the_report_is_one_page_that_needs_no_other_file(done):
     assert "<td>clearance</td><td>-10.4591</td><td>1</td><td>m</td>" in page
     assert page.count("data:image/png;base64,") == 7 and 'src="data' in page and "clearance &gt;= 1" in page
     assert "<li>optimum 0: 2 starts, objective" in page and "<th>optimum</th>" in page
+    assert "Not drawn: x, v, rope_force, drag_power, energy (--show NAME draws others)." in page
 
 
 def test_every_picture_of_a_report_is_drawn_once(done):

@@ -31,6 +31,8 @@ def test_conclusions_state_how_sure_a_design_is_and_what_to_do_next():
     assert limit == "clearance >= 0 holds the design back: relaxing it improves the objective by 11 per unit"
     assert ridge.startswith("changing k and c together, in opposite directions, affects the objective least")
     assert gradient.startswith("the gradient and differences of values next to this design disagree by 26% (below 5%")
+    (near,) = [one for one in conclusions(moved(found, difference=0.0503)) if "disagree" in one]
+    assert "disagree by 5.03% (below 5% is good)" in near
     assert edge.startswith("runs or gaits fail close to this design, with k + 0.02: ")
     lost = [one for by in (0.19, 0.21) for one in conclusions(moved(found, fails={"k": (by, np.nan)})) if "fail" in one]
     assert [one.partition(":")[0] for one in lost] == ["runs or gaits fail close to this design, with k - 0.19"]
