@@ -29,7 +29,7 @@ from jaxgait.fields import replaced
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameter_info, parameters, with_parameters
 from jaxgait.parts import parts, with_parts
-from jaxgait.units import AFTER_NUMBER, QUANTITY, factor
+from jaxgait.units import AFTER_NUMBER, QUANTITY, alike, factor
 
 M = TypeVar("M")
 T = TypeVar("T")
@@ -289,10 +289,12 @@ def pairs(texts: Sequence[str], option: str, wanted: str, value: Callable[[str, 
         ParameterError: for malformed text and repeated names.
     """
     found: dict[str, T] = {}
-    for text in texts:
+    for before, text in zip(["", *texts], texts, strict=False):
         name, equals, rest = text.partition("=")
         if not (equals and name and rest):
-            raise ParameterError(f"{wanted}, got {text!r}")
+            is_unit = re.search(r"\d$", before) and alike(text)
+            hint = f"; a unit follows without a space: {before}{text}" if is_unit else ""
+            raise ParameterError(f"{wanted}, got {text!r}{hint}")
         if name in found:
             raise ParameterError(f"{option} names {name} twice")
         found[name] = value(name, rest)

@@ -149,6 +149,13 @@ def test_a_command_runs_without_an_output_or_messages(tmp_path):
     assert shown.returncode == 0 and not shown.stderr
 
 
+def test_what_an_encoding_lacks_loses_no_results():
+    """As on a cluster whose locale is plain ASCII."""
+    run = f"PYTHONIOENCODING=ascii {sys.executable} -m jaxgait --help"
+    shown = subprocess.run(run, shell=True, check=True, capture_output=True).stdout
+    assert b"? run " in shown and shown.isascii()
+
+
 def test_messages_are_above_a_progress_bar(capsys):
     with tqdm(total=2, file=sys.stderr) as bar:
         bar.update()
