@@ -10,6 +10,7 @@ from typing import Any
 from jaxgait import checks, registry
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, say, write_json
+from jaxgait.cli.options import check_not_read
 
 
 def experiment_or_all(name: str) -> Any:
@@ -36,7 +37,10 @@ def reproduce(
     Raises:
         FileExistsError: if a folder contains another experiment's figures.
         OSError: if a folder cannot be written to.
+        ValueError: if `json` is the file of the figures in one of them.
     """
+    own = [("out", folder / "figures.json") for folder in folders.values()]
+    check_not_read([*own, *([("json", json)] if json is not None else [])], ())
     for name, folder in folders.items():
         parsing.make_folder(folder)
         parsing.check_output(folder / "report.md")
