@@ -834,6 +834,19 @@ def test_a_standing_trial_that_walks_or_is_of_somebody_else_is_warned_of():
     assert "the standing trial static may show another person" in warnings_of(taller)
 
 
+def test_a_standing_trial_of_somebody_else_is_warned_of_under_other_names():
+    """No marker of the shank has the same name in both."""
+    w, warnings = walker.walker(), []
+    names = {f"{side}{old}": f"{side}.{new}.Lat" for side in "RL" for old, new in (("KNE", "Knee"), ("ANK", "Ankle"))}
+    for size in (1.0, 1.15):
+        still = {names.get(k, k): size * np.repeat(x[:1], 20, axis=0) for k, x in w.markers.items() if "TI" not in k}
+        stood = Recording("static", "static.trc", w.rate, w.time[:20], markers=still)
+        warnings.append(" ".join(leg_of(recording(w), "right", Options(static=stood)).warnings))
+    assert "standing trial" not in warnings[0]
+    found = r"R\.Knee\.Lat and R\.Ankle\.Lat are 4\d\d mm apart in it, and RKNE and RANK 4\d\d mm in the walk"
+    assert re.search(found, warnings[1])
+
+
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_markers_of_the_shank_that_are_never_seen_together_are_not_compared():
     w = walker.walker()

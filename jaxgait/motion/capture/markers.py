@@ -61,7 +61,9 @@ def from_markers(recording: Recording, side: str, marker_set: MarkerSet, options
     ]
     turned = {name: axes.turned(x) for name, x in smooth.items()}
     standing = standing_of(marker_set, side, options, recording)
-    warnings += [] if options.static is None else standing_warnings(options.static, recording, marker_set)
+    if options.static is not None:
+        there = maps.find(options.static.markers, side, own=options.own_map)
+        warnings += standing_warnings(options.static, recording, there, marker_set)
     knee_notes, bent = standing_remarks(standing, options.standing_knee)
     warnings += bent
     body = joints(turned, marker_set, side, options.regression, standing)

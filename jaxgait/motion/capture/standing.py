@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -58,23 +59,36 @@ def standing_remarks(standing: Standing | None, wanted: str) -> tuple[list[str],
     return [], [f"{bent} standing trial: not removed as an offset of markers; {advice}"]
 
 
-def standing_warnings(static: Recording, recording: Recording, marker_set: MarkerSet) -> list[str]:
-    """A warning of a person who does not stand still, or who may be another one than in the walk; empty if neither."""
-    both = [name for name in sorted(marker_set.names) if name in static.markers]
+def standing_warnings(static: Recording, recording: Recording, there: MarkerSet, here: MarkerSet) -> list[str]:
+    """A warning of a person who does not stand still, or who may be another one than in the walk; empty if neither.
+
+    Args:
+        static: the standing trial.
+        recording: the walk.
+        there: the leg's markers in the standing trial, which may have other names.
+        here: those in the walk.
+    """
+    both = [name for name in sorted(here.names) if name in static.markers]
     moved = {name: float(np.nanstd(static.markers[name], axis=0).max()) for name in both}
     most = max(moved, key=moved.__getitem__, default=None)
     if most is not None and moved[most] > STANDING_SWAY:
         where = f"{most} moves by {1e3 * moved[most]:.0f} mm (standard deviation)"
         return [f"the standing trial {static.name} does not stand still: {where}: is it the walk?"]
     roles = ("knee_lateral", "knee_centre", "ankle_lateral", "ankle_centre")
-    rigid = [*marker_set.clusters["shank_cluster"], *(marker_set.roles[r] for r in roles if r in marker_set.roles)]
-    pairs = [(a, b) for i, a in enumerate(rigid) for b in rigid[i + 1 :] if a in both and b in both]
-    for a, b in pairs:
-        apart = [np.linalg.norm(r.markers[a] - r.markers[b], axis=1) for r in (static, recording)]
-        if not all(np.isfinite(x).any() for x in apart):
-            continue  # never seen together
-        there, here = (float(np.nanmedian(x)) for x in apart)
-        if abs(there - here) > max(SKIN_SHIFT, 0.05 * here):
-            what = f"{a} and {b} are {1e3 * there:.0f} mm apart in it, and {1e3 * here:.0f} mm in the walk"
-            return [f"the standing trial {static.name} may show another person or other marker positions: {what}"]
+    rigid = [(name, name) for name in here.clusters["shank_cluster"] if name in both]
+    rigid += [(there.roles[r], here.roles[r]) for r in roles if r in there.roles and r in here.roles]
+    for pair in itertools.combinations(rigid, 2):
+        standing, walking = zip(*pair, strict=True)
+        still, moving = _apart(static, *standing), _apart(recording, *walking)
+        if abs(still - moving) > max(SKIN_SHIFT, 0.05 * moving):
+            others = "" if standing == walking else f"{' and '.join(walking)} "
+            what = f"the standing trial {static.name} may show another person or other marker positions"
+            them = f"{' and '.join(standing)} are {1e3 * still:.0f} mm apart in it"
+            return [f"{what}: {them}, and {others}{1e3 * moving:.0f} mm in the walk"]
     return []
+
+
+def _apart(recording: Recording, a: str, b: str) -> float:
+    """The distance in m of two markers, the median; NaN if they were never seen together."""
+    apart = np.linalg.norm(recording.markers[a] - recording.markers[b], axis=1)
+    return float(np.nanmedian(apart)) if np.isfinite(apart).any() else math.nan
