@@ -29,7 +29,7 @@ from jaxgait.cli.options import (
 
 ExperimentName = Annotated[str, tyro.conf.arg(metavar=f"{{{','.join(registry.experiments())},{registry.ALL}}}")]
 _MAYBE_A_MODEL = f"[{{{','.join(registry.models())}}}]"
-OptimizeMethod = Literal["auto", "SLSQP", "L-BFGS-B", "trust-constr", "adam", "COBYQA", "Nelder-Mead", "CMA-ES"]
+OptimizeMethod = Literal["auto", "SLSQP", "L-BFGS-B", "adam", "COBYQA", "Nelder-Mead", "CMA-ES"]
 
 
 @shown_plainly
@@ -185,7 +185,7 @@ class Optimize(JsonOutput, Steps, Span, DrivenMechanism, FollowUpOptions):
     robust: Literal["mean", "worst"] | None = None
     """The objective over the scenarios: their mean (the default), or the worst of them."""
     method: OptimizeMethod = "auto"
-    """With gradients: SLSQP (auto), L-BFGS-B, trust-constr, adam (for noise). Without: COBYQA, Nelder-Mead, CMA-ES."""
+    """With gradients: SLSQP (auto), L-BFGS-B, adam (for noise). Without: COBYQA, Nelder-Mead, CMA-ES."""
     gradient: Literal["auto", "gait", "run", "differences"] = "auto"
     """Gradient of the periodic gait, of the whole run, or central differences; auto: of the gait if there is one."""
     return_map: str | None = None

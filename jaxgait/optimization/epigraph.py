@@ -20,7 +20,6 @@ from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.methods import (
     FIRST_STEP,
-    MAX_RESTARTS,
     STEEP_FACTOR,
     Ended,
     SearchEnd,
@@ -32,10 +31,12 @@ from jaxgait.optimization.space import Space
 from jaxgait.optimization.surroundings import ACTIVE_SLACK, active_normals
 from jaxgait.optimization.together import Ask
 
-RAISED = ("SLSQP", "trust-constr", "COBYQA")
+RAISED = ("SLSQP", "COBYQA")
 """Methods that solve the smooth problem."""
 KINKED = ("adam", "Nelder-Mead", "CMA-ES")
 """Methods that use the worst value itself, because its kinks do not stop them."""
+MAX_RESTARTS = 3
+"""Number of restarts of a search whose t reached the end of its range, or which stopped on a slope."""
 T_RANGE = 2.0
 """Range of t in units of the steepest slope per box: larger ones shorten first steps, smaller ones confine t."""
 SUM_WEIGHT = 1e6

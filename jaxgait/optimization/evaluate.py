@@ -178,15 +178,18 @@ class Evaluator(Protocol):
 
 
 class Counted(Evaluator):
-    """An evaluator whose evaluations a progress bar counts."""
+    """An evaluator whose evaluations a progress bar counts, and which are kept."""
 
     def __init__(self, evaluate: Evaluator, bar: tqdm):
         self._evaluate, self._bar, self.name = evaluate, bar, evaluate.name
+        self.seen: list[tuple[Float[np.ndarray, " n"], Evaluated]] = []
+        """Points of the unit box and their evaluations."""
 
     def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`; values in the units of measures."""
         found = self._evaluate(searches, x)
         self._bar.update(len(x))
+        self.seen += [(point, found.at(k)) for k, point in enumerate(x)]
         return found
 
     def memory(self, search: int) -> Any:

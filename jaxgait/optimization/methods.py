@@ -4,7 +4,6 @@
 |---|---|---|
 | SLSQP | SciPy | smooth objectives, with or without limits: the default |
 | L-BFGS-B | SciPy | smooth objectives without limits, many parameters |
-| trust-constr | SciPy | smooth objectives with limits; safer and slower than SLSQP |
 | adam | optax | noisy objectives with a gradient |
 | COBYQA, Nelder-Mead | SciPy | no gradient: noise, chaos, schemes without derivatives |
 | CMA-ES | cma | no gradient, many local optima; a population at a time |
@@ -34,12 +33,15 @@ from jaxgait.optimization.together import Ask
 FIRST_STEP = 0.1
 """Length of the first step as a fraction of the box, to which the objective is scaled by its slope."""
 FAILURE_PENALTY = 10.0
-"""Excess of a failed run over the worst value so far, in the scaled objective, so that its step is rejected."""
-MAX_RESTARTS = 3
-"""Number of restarts of a search that stops on a slope: rejected steps look like convergence, and a scale from a flat
-start makes a library give up."""
+"""Excess of a failed run over the worst value so far, in the scaled objective, for methods without gradients."""
 STEEP_FACTOR = 100.0
-"""A slope counts as steep if a first step along it promises this many times the tolerance."""
+"""A slope counts as steep if a first step along it promises this many times the tolerance. A search that stops on one
+begins again: rejected steps look like convergence, and with a scale from a flat or a very high start libraries give up.
+"""
+MAX_RESTARTS = 3
+"""So often a search may take as many iterations again to begin again from where it stopped."""
+NEGLIGIBLE = 1e-12
+"""Changes below this, relative to the largest size of the objective in a search, are rounding errors."""
 MAX_FAILURES = 4
 """Number of consecutive failed runs that end a search along a slope: by then, its step is a thousand times shorter."""
 SIMPLEX, SMALLEST = 0.05, 2.5e-4
@@ -81,6 +83,8 @@ class SearchEnd(NamedTuple):
     converged: bool
     message: str
     where: Ended = Ended.INSIDE
+    size: float = 0.0
+    """Size of the objective relative to which it converged, in its unit; zero: its value at the end."""
 
 
 class Stuck(Exception):
@@ -90,12 +94,15 @@ class Stuck(Exception):
 class Scaled:
     """Objective (to minimise) and slacks of one search, scaled to order one (no dimension); rejects failed runs."""
 
-    def __init__(self, ask: Ask, settings: SearchSettings, patience: float | int = MAX_FAILURES):
-        """`patience` is the number of consecutive failed runs that end the search."""
-        self._ask, self._settings, self._known, self._patience = ask, settings, {}, patience
+    def __init__(self, ask: Ask, settings: SearchSettings, *, guided: bool = True):
+        """`guided` is whether the search uses gradients; then some consecutive failed runs end it."""
+        self._ask, self._settings, self._guided, self._known = ask, settings, guided, {}
         self._good: Evaluated | None = None
         self._failed = 0
         self.best, self._least = np.zeros(0), np.inf
+        self.left = (1 + MAX_RESTARTS) * settings.iterations
+        """Number of iterations left."""
+        self._largest = 0.0
 
     def begin(self, x0: Float[np.ndarray, " n"]) -> bool:
         """Sets the scale from the slope at a point; returns whether the run there succeeded.
@@ -106,11 +113,12 @@ class Scaled:
         if not first.valid[0]:
             return False
         slope = float(np.linalg.norm(project_gradient(x0, -self._settings.sign * first.slopes[0, 0])))
-        size = max(abs(first.values[0, 0]), FIRST_STEP * slope) or 1.0
+        self.size = max(abs(first.values[0, 0]), FIRST_STEP * slope) or 1.0
+        self._largest = max(self._largest, self.size)
         # The slope is zero for derivative-free methods and at flat starts.
-        self.scale = -self._settings.sign * (FIRST_STEP / slope if slope > 1e-12 * size else 1.0 / size)
-        self.tolerance = abs(self.scale) * self._settings.tolerance * size
-        self._good, self._worst, self._failed = first, self.scale * first.values[0, 0], 0
+        self.scale = -self._settings.sign * (FIRST_STEP / slope if slope > 1e-12 * self.size else 1.0 / self.size)
+        self.tolerance = abs(self.scale) * self._settings.tolerance * self.size
+        self._good_at, self._good, self._worst, self._failed = x0, first, self.scale * first.values[0, 0], 0
         self.best = self.best if self.met else x0
         self._keep(x0, first)
         return True
@@ -127,12 +135,17 @@ class Scaled:
             self.best, self._least = clip_to_box(x), value
 
     def steep(self, x: Float[np.ndarray, " n"]) -> bool:
-        """Whether the objective still has a steep slope into the box; False near a limit."""
+        """Whether the objective still has a steep slope, relative to its value there, within the box and the limits."""
         found = self._asked(x)
-        if not found.valid[0] or (self._settings.goal.limits and self.slack(x).min() < STEEP_FACTOR * MAX_VIOLATION):
+        if not found.valid[0]:
             return False
-        slope = np.linalg.norm(project_gradient(x, self.scale * found.slopes[0, 0]))
-        return bool(FIRST_STEP * slope > STEEP_FACTOR * self.tolerance)
+        goal, walls = self._settings.goal, np.eye(len(x))
+        limits = goal.slack_slopes(found.slopes)[0][goal.slack(found.values)[0] < STEEP_FACTOR * MAX_VIOLATION]
+        normals = np.concatenate([limits, walls[x <= 0.0], -walls[x >= 1.0]])
+        gradient = -self._settings.sign * found.slopes[0, 0]
+        slope = scipy.optimize.nnls(normals.T, gradient)[1] if len(normals) else np.linalg.norm(gradient)
+        least = STEEP_FACTOR * self._settings.tolerance * abs(found.values[0, 0])
+        return bool(FIRST_STEP * slope > max(least, NEGLIGIBLE * self._largest))
 
     def _asked(self, x: np.ndarray) -> Evaluated:
         x = clip_to_box(x)
@@ -147,14 +160,26 @@ class Scaled:
         if not found.valid[0]:
             assert self._good is not None
             return self._good, False
-        self._good, self._worst, self._failed = found, max(self._worst, self.scale * found.values[0, 0]), 0
+        self._good_at, self._good, self._failed = x, found, 0
+        self._worst = max(self._worst, self.scale * found.values[0, 0])
         self._keep(x, found)
         return found, True
 
     def cost(self, x: Float[np.ndarray, " n"]) -> float:
-        """The objective, to minimise; worse than any so far if the run failed."""
+        """The objective, to minimise; if the run failed, worse by as much as the last good slope promises to gain.
+
+        For methods without gradients then worse than any so far.
+        """
         found, valid = self._usable(x)
-        return float(self.scale * found.values[0, 0] if valid else self._worst + FAILURE_PENALTY)
+        value = float(self.scale * found.values[0, 0])
+        if valid:
+            return value
+        return value + self._promised(x) if self._guided else float(self._worst + FAILURE_PENALTY)
+
+    def _promised(self, x: np.ndarray) -> float:
+        """Change of the objective up to a failed run, by the slope at the last good point."""
+        assert self._good is not None
+        return max(abs(float(self.scale * self._good.slopes[0, 0] @ (x - self._good_at))), self.tolerance)
 
     def value(self, x: Float[np.ndarray, " n"]) -> float:
         """The same, for the steps of a search.
@@ -163,9 +188,21 @@ class Scaled:
             Stuck: after too many consecutive failed runs.
         """
         self._failed += not self._asked(x).valid[0]
-        if self._failed >= self._patience:
+        if self._guided and self._failed >= MAX_FAILURES:
             raise Stuck
         return self.cost(x)
+
+    def slope(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """The derivative of `value`: if the run failed, along the step to it that of the parabola through both ends.
+
+        Its minimum is a quarter of the step away from the last good point, where line searches try next.
+        """
+        found, valid = self._usable(x)
+        slope = self.scale * found.slopes[0, 0]
+        if valid:
+            return slope
+        step = x - self._good_at
+        return slope + (3.0 * self._promised(x) - slope @ step) / (step @ step) * step
 
     def simplex(self) -> Float[np.ndarray, "corners n"]:
         """The best point and steps from it along each coordinate: SciPy's, or larger or backwards where runs fail."""
@@ -176,10 +213,6 @@ class Scaled:
             inside_box = [x for x in tried if 0.0 <= x[i] <= 1.0]
             corners.append(next((x for x in inside_box if self._asked(x).valid[0]), inside_box[0]))
         return np.array(corners)
-
-    def slope(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """The derivative of `value`."""
-        return self.scale * self._usable(x)[0].slopes[0, 0]
 
     def shortfall(self, x: Float[np.ndarray, " n"]) -> float:
         """Sum of the squared violations of the limits, to minimise; larger if the run failed."""
@@ -229,40 +262,45 @@ def quiet() -> Iterator[None]:
 
 
 def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettings], SearchEnd]:
-    def once(at: Scaled, x0: np.ndarray, settings: SearchSettings) -> Any:
+    guided = name not in GRADIENT_FREE
+
+    def once(at: Scaled, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
+        """Where the library ends from a point; at the best point within the limits if it gave up."""
         limited = {"constraints": _constraints(name, at)} if settings.goal.limits and name in LIMITED else {}
-        return scipy.optimize.minimize(
-            at.value,
-            x0,
-            method=name,
-            jac=None if name in GRADIENT_FREE else at.slope,
-            bounds=[(0.0, 1.0)] * len(x0),
-            options={key: value(settings, at, len(x0)) for key, value in options.items()},
-            **limited,
-        )
+        chosen = {key: value(settings, at, len(x0)) for key, value in options.items()}
+        jac, bounds = at.slope if guided else None, [(0.0, 1.0)] * len(x0)
+        try:
+            found = scipy.optimize.minimize(
+                at.value, x0, method=name, jac=jac, bounds=bounds, options=chosen, **limited
+            )
+        except Stuck:
+            at.left -= 1
+            return SearchEnd(at.best, True, "", Ended.EDGE)
+        at.left -= max(found.nit, 1)
+        used_up = not found.success and (found.nit >= chosen["maxiter"] if guided else found.nfev >= chosen["maxfev"])
+        converged = bool(found.success) or str(found.message).startswith(NO_STEP)
+        end = SearchEnd(clip_to_box(found.x), converged, USED_UP if used_up else str(found.message))
+        outside = bool(settings.goal.limits) and at.slack(end.x).min() < -MAX_VIOLATION
+        gave_up = not (found.success or used_up) if guided else outside
+        return end._replace(x=at.best) if gave_up and at.met else end
 
     def search(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
-        at = Scaled(ask, settings, np.inf if name in GRADIENT_FREE else MAX_FAILURES)
+        at = Scaled(ask, settings, guided=guided)
         if not at.begin(x0):
             return SearchEnd(x0, False, "", Ended.START)
-        x, ended = _within_limits(at, x0, settings) if name == "COBYQA" else x0, SearchEnd(x0, False, "")
-        for _ in range(1 + MAX_RESTARTS):
-            before, exhausted = at.cost(x), False
-            try:
-                found = once(at, x, settings)
-                ended = SearchEnd(clip_to_box(found.x), bool(found.success), str(found.message))
-                exhausted = not found.success and found.get("nit", 0) >= settings.iterations
-            except Stuck:
-                ended = SearchEnd(at.best, True, "", Ended.EDGE)
-            outside = bool(settings.goal.limits) and at.slack(ended.x).min() < -MAX_VIOLATION
-            gave_up = outside if name in GRADIENT_FREE else not (ended.converged or exhausted)
-            if gave_up and at.met:
-                ended = ended._replace(x=at.best)
-            gained = before - at.cost(ended.x) > STEEP_FACTOR * at.tolerance
-            x = ended.x
-            if name in GRADIENT_FREE or exhausted or not (gained and at.steep(x) and at.begin(x)):
+        x, size = _within_limits(at, x0, settings) if name == "COBYQA" else x0, at.size
+        while True:
+            before = at.cost(x)
+            ended = once(at, x, settings)
+            x, gained = ended.x, before - at.cost(ended.x) > STEEP_FACTOR * at.tolerance
+            size = at.size if gained else size
+            if not guided or ended.message == USED_UP or not (gained and at.steep(x)):
                 break
-        return ended._replace(x=restore_limits(at.slack, at.slack_slopes, ended.x) if settings.goal.limits else ended.x)
+            if at.left <= 0:
+                ended = SearchEnd(x, False, USED_UP)
+                break
+            at.begin(x)
+        return ended._replace(x=restore_limits(at.slack, at.slack_slopes, x) if settings.goal.limits else x, size=size)
 
     return search
 
@@ -325,6 +363,7 @@ def _adam(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
     """
     decay = optax.cosine_decay_schedule(settings.learning_rate, settings.iterations, alpha=0.1)
     optimizer, x, good, succeeded, recent = optax.adam(decay, b1=0.7, b2=0.9), x0, x0, False, [x0]
+    unit, size = 0.0, 0.0
     with _optax():
         state: Any = optimizer.init(jnp.asarray(x0))
     for _ in range(settings.iterations):
@@ -332,15 +371,17 @@ def _adam(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
         valid = bool(found.valid[0])
         good, succeeded = (x, True) if valid else (good, succeeded)
         uphill = settings.sign * found.slopes[0, 0] if valid else np.zeros(len(x))
+        unit = unit or float(np.linalg.norm(uphill))  # optax adds a constant to slopes, which are to be of order one
+        size = size or (max(abs(float(found.values[0, 0])), FIRST_STEP * unit) if valid else 0.0)
         with _optax():
-            step, state = optimizer.update(jnp.asarray(-uphill), state)
+            step, state = optimizer.update(jnp.asarray(-uphill / (unit or 1.0)), state)
         x = np.clip(x + np.asarray(step), 0.0, 1.0) if valid else 0.5 * (x + good)
         recent = [*recent[-3:], x]
         if len(recent) == 4 and np.ptp(recent, axis=0).max() < SETTLED_EXTENT:
             if succeeded and not valid:
                 return SearchEnd(good, False, "", Ended.EDGE)
-            return SearchEnd(good, valid, "settled" if valid else NONE_TEXT)
-    return SearchEnd(good, False, "the last iteration was reached")
+            return SearchEnd(good, valid, "" if valid else NONE_TEXT, size=size)
+    return SearchEnd(good, False, USED_UP, size=size)
 
 
 @contextlib.contextmanager
@@ -377,27 +418,31 @@ def _cma(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
             break
     if not evolution.countiter:
         return SearchEnd(x0, False, NONE_TEXT)
-    reasons = ", ".join(evolution.stop()) or "maxiter"
-    return SearchEnd(np.clip(evolution.result.xbest, 0.0, 1.0), "maxiter" not in reasons, f"CMA-ES: {reasons}")
+    reasons = evolution.stop() or {"maxiter": settings.iterations}
+    used_up = "maxiter" in reasons
+    message = USED_UP if used_up else f"CMA-ES: {', '.join(reasons)}"
+    return SearchEnd(np.clip(evolution.result.xbest, 0.0, 1.0), not used_up, message)
 
 
-_iterations = lambda settings, at, n: settings.iterations
+_iterations = lambda settings, at, n: min(settings.iterations, at.left)
 _evaluations = lambda settings, at, n: settings.iterations * (n + 1)
 _tolerance = lambda settings, at, n: at.tolerance
 _still = lambda settings, at, n: SETTLED_EXTENT
 _simplex = lambda settings, at, n: at.simplex()
 
 NONE_TEXT = "no run near its start succeeded"
+NO_STEP = ("ABNORMAL", "Positive directional derivative")
+"""What libraries say if a line search found no better point."""
+USED_UP = "its iterations are used up; more may find a better point"
 GRADIENT_FREE = ("COBYQA", "Nelder-Mead", "CMA-ES")
 FALLBACK = "COBYQA"
 """The method used where gradients are unreliable."""
-LIMITED = ("SLSQP", "trust-constr", "COBYQA", "CMA-ES")
+LIMITED = ("SLSQP", "COBYQA", "CMA-ES")
 SERIAL = ("COBYQA",)
 """Methods whose starts cannot run in parallel, because the library keeps a lock while it waits for a value."""
 METHODS: dict[str, Callable[[Ask, np.ndarray, SearchSettings], SearchEnd]] = {
     "SLSQP": _scipy("SLSQP", maxiter=_iterations, ftol=_tolerance),
-    "L-BFGS-B": _scipy("L-BFGS-B", maxiter=_iterations, ftol=_tolerance),
-    "trust-constr": _scipy("trust-constr", maxiter=_iterations, gtol=lambda s, at, n: 10 * at.tolerance),
+    "L-BFGS-B": _scipy("L-BFGS-B", maxiter=_iterations, ftol=_tolerance, gtol=_tolerance),
     "adam": _adam,
     "COBYQA": _scipy("COBYQA", maxfev=_evaluations, initial_tr_radius=lambda *_: FIRST_STEP),
     "Nelder-Mead": _scipy("Nelder-Mead", maxfev=_evaluations, fatol=_tolerance, xatol=_still, initial_simplex=_simplex),

@@ -27,7 +27,7 @@ from jaxgait.optimization.search_tables import tabulate_ends, tabulate_history, 
 from jaxgait.optimization.search_text import endings, lost_gradients, rejection_of, unverified
 from jaxgait.optimization.space import Space, parted
 from jaxgait.optimization.statuses import brief
-from jaxgait.optimization.surroundings import around
+from jaxgait.optimization.surroundings import around, tolerated_loss
 from jaxgait.optimization.together import Ask, together
 from jaxgait.optimization.trust import Guard, UnreliableGradient
 from jaxgait.parameters import with_parameters
@@ -184,16 +184,23 @@ class Search:
             raise no_result(record.model, record.settings.goal, evaluations, self._wording, why)
         return max(rows, key=record.rank)
 
-    def _surroundings(self, best: Row, progress: bool | None) -> Local | None:
-        """What is known around the best point: nothing without slopes there, or at a kink."""
+    def _surroundings(self, best: Row, progress: bool | None) -> tuple[Local | None, Row | None]:
+        """What is known around the best point, and the best evaluation there if it is better by more than is tolerated.
+
+        Nothing without slopes there, or at a kink.
+        """
         record = self._record
         if record.method in GRADIENT_FREE or record.worst is not None or best.search in record.unreliable:
-            return None
+            return None, None
         where = (record.space, record.settings.goal, record.settings.sign, best.search, best.x)
         at, words = Evaluated.stacked([best.evaluation]), functools.partial(brief, record.model)
         with progress_bar("tolerances", progress) as bar:
-            evaluate = Counted(self._evaluate, bar)
-            return around(evaluate, *where, at, self._variation(best), record.stability, words)
+            evaluate, variation = Counted(self._evaluate, bar), self._variation(best)
+            local = around(evaluate, *where, at, variation, record.stability, words)
+        near = max((Row(best.search, *one) for one in evaluate.seen), key=record.rank)
+        gain = record.rank(near)[1] - record.rank(best)[1]
+        loss = tolerated_loss(float(best.evaluation.values[0]), variation)
+        return local, near if record.allowed(near) and gain > loss else None
 
     def _summarised(self, x: np.ndarray, ended: Sequence[SearchEnd], progress: bool | None) -> Optimum:
         record, space, best = self._record, self._record.space, self._best()
@@ -201,13 +208,13 @@ class Search:
         ends = [record.end_of(i, end) for i, end in enumerate(ended)]
         named = space.named(best.x)
         values, start = parted(record.model, named)
-        local = self._surroundings(best, progress)
+        local, better = self._surroundings(best, progress)
         return Optimum(
             with_parameters(record.model, values),
             {name: space.physical(x)[:, k].tolist() for k, name in enumerate(space.names)},
             named,
             float(best.evaluation.values[0]),
-            endings(record, ended, ends, best),
+            endings(record, ended, ends, best, local, better),
             tabulate_history(record, ends),
             record.method,
             self._evaluate.name + lost_gradients(record) + unverified(record, best.search, local),

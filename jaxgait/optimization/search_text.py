@@ -17,18 +17,46 @@ from jaxgait.optimization.statuses import UNSTABLE, sentence
 from jaxgait.optimization.trust import MAX_DEVIATION
 from jaxgait.outcome import INVALID
 
+SLOPE_NOISE = 1e-9
+"""Promised changes below this, relative to the variation of the objective in a search, may be errors of the slopes."""
 _KINK = (
-    "probably at a kink, or among rough values, so that it need not be an optimum; "
+    "probably at a kink, among rough values or in a narrow valley, so that it need not be an optimum; "
     "compare with a search without derivatives (method='COBYQA')"
 )
 
 
-def endings(record: SearchRecord, ended: Sequence[SearchEnd], ends: Sequence[Row], best: Row) -> list[str]:
-    """A sentence on how each start ended, with what is remarkable about the search and its best point."""
+def endings(
+    record: SearchRecord,
+    ended: Sequence[SearchEnd],
+    ends: Sequence[Row],
+    best: Row,
+    local: Local | None,
+    better: Row | None,
+) -> list[str]:
+    """A sentence on how each start ended, with what is remarkable about the search and its best point.
+
+    Args:
+        record: the search.
+        ended: how each start ended.
+        ends: the evaluations there, in the units of measures.
+        best: the best evaluation.
+        local: what is known around it.
+        better: an evaluation next to it that is better, if there is one.
+    """
     pairs = enumerate(zip(ended, ends, strict=True))
     found = [why_stopped(record, i, end, row) + _without_influence(record) for i, (end, row) in pairs]
-    found[best.search] += _on_the_way(record, ends, best)
+    found[best.search] += _on_the_way(record, ends, best) + _next_to_it(record, local, better)
     return found
+
+
+def _next_to_it(record: SearchRecord, local: Local | None, better: Row | None) -> str:
+    """That the best point is no optimum, or one of many."""
+    if better is not None:
+        design = ", ".join(f"{name!r}: {x:.6g}" for name, x in record.space.named(better.x).items())
+        value = f"{float(better.evaluation.values[0]):.6g}"
+        return f"; it is no optimum: {{{design}}} gives {value}: search on from there, with `starts`"
+    constant = local is not None and not (local.slope or local.difference or local.curvature.any())
+    return "; around it the objective does not change" if constant else ""
 
 
 def _without_influence(record: SearchRecord) -> str:
@@ -72,18 +100,24 @@ def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
     at = f" on the bound {' and '.join(walls)}" if walls else ""
     if i in record.unreliable:
         return _without_gradient(record, i, end, at)
-    if record.method in (*GRADIENT_FREE, "adam") and end.where is not Ended.EDGE:
-        return end.message + at
+    if record.method in GRADIENT_FREE:
+        return _by_values(end, at)
     values = np.array([float(one.evaluation.values[0]) for one in record.rows[i]])
-    spread = np.ptp(values[np.isfinite(values)]) if np.isfinite(values).any() else 0.0
-    return _converged(record, end, at, record.slope(row), max(abs(float(evaluation.values[0])), float(spread)))
+    noise = SLOPE_NOISE * np.ptp(values[np.isfinite(values)])
+    negligible = 10 * STEEP_FACTOR * record.settings.tolerance * max(abs(float(evaluation.values[0])), end.size)
+    return _converged(record, end, at, record.slope(row), max(negligible, float(noise)))
+
+
+def _by_values(end: SearchEnd, at: str) -> str:
+    """How a search without gradients ended."""
+    return f"converged{at}, by values alone: {end.message}" if end.converged else f"stopped{at}: {end.message}"
 
 
 def _without_gradient(record: SearchRecord, i: int, end: SearchEnd, at: str) -> str:
     """How a start with an unreliable gradient ended."""
     if record.fallback is None:
         return f"stopped{at}: {record.unreliable[i]}; method='auto' would continue without derivatives"
-    return f"{record.unreliable[i]}; {record.fallback} continued from its best point: {end.message}{at}"
+    return f"{record.unreliable[i]}; {record.fallback} continued from its best point and {_by_values(end, at)}"
 
 
 def rejection_of(record: SearchRecord, row: Row) -> str:
@@ -114,16 +148,15 @@ def _failed(record: SearchRecord, row: Row) -> str:
     return f"the run at its start failed: {why}{where}"
 
 
-def _converged(record: SearchRecord, end: SearchEnd, at: str, slope: float, size: float) -> str:
-    """How an allowed start ended, with the remaining slope; `size` is that of the objective along the search."""
+def _converged(record: SearchRecord, end: SearchEnd, at: str, slope: float, negligible: float) -> str:
+    """How an allowed start ended, with the remaining slope, along which a first step may promise what is negligible."""
     left = f"remaining slope {slope:.1e} over the width of the bounds"
     if end.where is Ended.EDGE:
         what = "runs fail or gaits lose their stability" if _of_gaits(record) else "runs fail"
         return f"ended at an edge{at} ({left}): further along the slope, {what}"
     if not end.converged:
         return f"stopped{at}: {end.message} ({left})"
-    flat = FIRST_STEP * slope <= 10 * STEEP_FACTOR * record.settings.tolerance * max(size, FIRST_STEP * slope)
-    if flat:
+    if FIRST_STEP * slope <= negligible:
         return f"converged{at}: {left}"
     return f"found no better point{at}, although a slope remains ({left}): {_KINK}"
 

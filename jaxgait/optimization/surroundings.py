@@ -70,6 +70,17 @@ def balance(
     return float(left), {name: force for name, force, element in multipliers if force > 0.0 or not element}
 
 
+def tolerated_loss(value: float, variation: float) -> float:
+    """The loss for which tolerances are computed, from the objective and its variation within the box, in its unit.
+
+    Examples:
+        >>> from jaxgait.optimization.surroundings import tolerated_loss
+        >>> tolerated_loss(-2.0, 1.0), tolerated_loss(0.0, 1.0)
+        (0.002, 0.0001)
+    """
+    return TOLERATED_LOSS * max(abs(value), NEAR_ZERO * variation)
+
+
 class Normals(NamedTuple):
     """Bounds and limits on which a point lies."""
 
@@ -150,8 +161,8 @@ def around(
     what, units = "second derivatives of the objective", {*space.units}
     product = f"{what}, in its unit per product of the parameters' units"
     unit = ratio(ratio(goal.label["units"], space.units[0]), space.units[0])
-    loss, free = TOLERATED_LOSS * max(size, NEAR_ZERO * variation), (x > 0.0) & (x < 1.0)
     value, memory = float(evaluation.values[0, 0]), evaluate.memory(search)
+    loss, free = tolerated_loss(value, variation), (x > 0.0) & (x < 1.0)
     ends = _estimated(goal, sign, x, evaluation, hessian, loss, memory is not None)
     judge = lambda one: _judged(goal, one, sign * (value - float(one.values[0])), loss, words)
     _check_ends(ends, evaluate, memory, x, stability, judge)

@@ -174,7 +174,7 @@ def lost_beyond(middle, beyond=chaos):
     return InClosedForm(hill, lambda x: beyond(x) if x[0] > middle else uphill(x))
 
 
-@pytest.mark.parametrize("method", ["SLSQP", "L-BFGS-B", "trust-constr", "adam"])
+@pytest.mark.parametrize("method", ["SLSQP", "L-BFGS-B", "adam"])
 @pytest.mark.parametrize("beyond", [chaos, lambda x: np.full(2, np.nan)])
 def test_where_slopes_become_meaningless_on_the_way_the_start_goes_on_without(method, beyond):
     found = searched(lost_beyond(0.5, beyond), method)
@@ -186,7 +186,7 @@ def test_where_slopes_become_meaningless_on_the_way_the_start_goes_on_without(me
     message = "of a function; it proved unreliable for 1 of 1 starts, which continued without it, by COBYQA"
     assert found.gradient == message
     assert found.why_stopped[0].startswith("the gradient is unreliable at evaluation ")
-    assert "; COBYQA continued from its best point: " in found.why_stopped[0]
+    assert "; COBYQA continued from its best point and " in found.why_stopped[0]
 
 
 def test_a_method_by_name_stops_there_and_the_other_starts_go_on():
@@ -277,8 +277,9 @@ def test_a_parameter_without_influence_is_named():
 
 
 def test_a_best_point_that_is_no_end_is_said_to_be_on_the_way():
-    """The end, where the limit is not met, is no result; what the search met before it is arbitrary."""
-    tenths = (lambda x: np.floor(10.0 * x.prod()), lambda x: np.zeros(2))
-    area = Limited(lambda x: -x.sum(), lambda x: -np.ones(2), *tenths)
-    found = searched(area, "trust-constr", None, starts=((0.9, 0.9),), limits=["excursion >= 1"])
+    """Adam steps over a cusp again and again."""
+    cusp = InClosedForm(
+        lambda x: -np.sqrt(np.abs(x - 0.3)).sum(), lambda x: 0.5 * np.sign(0.3 - x) / np.abs(x - 0.3) ** 0.5
+    )
+    found = searched(cusp, "adam", None, starts=((0.9, 0.2),))
     assert re.search(r"; the best point is its evaluation \d+, on the way, better than all ends", found.why_stopped[0])
