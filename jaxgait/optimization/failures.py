@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated
-from jaxgait.optimization.goals import MAX_VIOLATION, Goal
+from jaxgait.optimization.goals import MAX_VIOLATION, Goal, name_of
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.statuses import sentence
 from jaxgait.outcome import FIRST_TERMINATION, NoResult
@@ -59,6 +59,17 @@ def _where(goal: Goal, evaluations: Sequence[Evaluated]) -> str:
     return f"; most often in the scenario {scenario}, at {often.max()} of {len(evaluations)} points"
 
 
+def _undefined(goal: Goal, evaluations: Sequence[Evaluated]) -> str:
+    """That runs complete, but the objective or a limited measure is not a finite number."""
+    names = [name_of(goal.measures[0], "the objective"), *(one.name for one in goal.bounds)]
+    often = (~np.isfinite([one.values[: len(names)] for one in evaluations])).sum(axis=0)
+    what = names[int(np.argmax(often))]
+    return (
+        f"every run completed, but {what} is not a finite number at {often.max()} of {len(evaluations)} points"
+        f"{_where(goal, evaluations)}: longer runs (duration, strides) may contain what it measures; look at one"
+    )
+
+
 def _missed(goal: Goal, valid: Sequence[Evaluated]) -> str:
     """The limits that the nearest point misses, with its values."""
     slacks = goal.slack(np.array([one.values for one in valid]))
@@ -98,9 +109,10 @@ def no_result(model: Model, goal: Goal, evaluations: Sequence[Evaluated], wordin
         return NoResult(f"no gradient is finite at any point, although runs have values there: try {instead}")
     if not valid:
         codes = sorted({int(one.status) for one in evaluations} - {0})
-        listed = "; ".join(sentence(model, code, why) for code in codes)
-        listed = (listed or "objective, limits or slopes are not finite") + _where(goal, evaluations)
-        early = "; measures with early=True are defined for early ends" if max([0, *codes]) >= FIRST_TERMINATION else ""
+        if not codes:
+            return NoResult(_undefined(goal, evaluations))
+        listed = "; ".join(sentence(model, code, why) for code in codes) + _where(goal, evaluations)
+        early = "; measures with early=True are defined for early ends" if max(codes) >= FIRST_TERMINATION else ""
         return NoResult(f"{wording.runs} failed ({listed}): {wording.failed}{early}")
     if not any(goal.met(one.values) for one in valid):
         return NoResult(f"{wording.points} met the limits: {_missed(goal, valid)}; {wording.limits}")

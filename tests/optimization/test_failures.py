@@ -27,7 +27,8 @@ def one(status=0, values=(1.0, 2.0), multiplier=np.nan):
             POPULATION,
             r"every trajectory failed \(the gait is not stable; gave up: the step limit .*\): try other bounds",
         ),
-        ([one(values=(np.nan, 0.0))], OPTIMUM, r"every trajectory of every start failed \(objective, limits or slopes"),
+        ([one(values=(np.nan, 0.0))], OPTIMUM, "run completed, but power is not a finite number at 1 of 1 points: longer"),
+        ([one(values=(1.0, np.nan))], OPTIMUM, "but excursion is not a finite number at 1 of 1 points: longer runs"),
         ([one(Outcome.MAX_STEPS)], OPTIMUM, r"\): try other bounds or more starts"),
         ([one()._replace(slopes=np.full((2, 1), np.nan))], OPTIMUM, "no gradient is finite .* try gradient='differenc"),
         (
@@ -67,7 +68,7 @@ def test_the_scenario_that_failed_is_named():
     scenarios = Scenarios.of(Oscillator(), {"c": [0.5, 1.0]}, None, None, 1.0, ["k"])
     found = [one(values=(np.nan, 1.0, np.nan)), one(values=(np.nan, np.nan, np.nan)), one(values=(np.nan, 1.0, np.nan))]
     why = str(no_result(Oscillator(), scenarios.goal(Goal.of(Oscillator(), "power")), found, OPTIMUM))
-    assert "not finite; most often in the scenario c = 1, at 3 of 3 points)" in why
+    assert "not a finite number at 3 of 3 points; most often in the scenario c = 1, at 3 of 3 points: " in why
 
 
 def test_unstable_gaits_are_judged_where_they_were_found():
