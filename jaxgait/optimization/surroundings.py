@@ -100,8 +100,10 @@ def active_normals(
 ) -> Normals:
     """Bounds and limits that can be active at a point; arguments as in `balance`, with their shapes and units.
 
-    A limit can be active if its slack, relative to its value, is less than `near` (no dimension).
+    A limit can be active if its slack, relative to its value, is less than `near` (no dimension), and a bound if the
+    point is nearer to it than this fraction of the box.
     """
+    x = np.where(x < near, 0.0, np.where(x > 1.0 - near, 1.0, x))
     scales = np.array([one.scale for one in goal.bounds])
     binding = goal.slack(values) < near if goal.limits else np.zeros(0, bool)
     normals = goal.slack_slopes(slopes)[binding] * scales[binding, None] if goal.limits else np.zeros((0, len(x)))

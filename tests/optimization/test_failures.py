@@ -27,7 +27,7 @@ def one(status=0, values=(1.0, 2.0), multiplier=np.nan):
             POPULATION,
             r"every trajectory failed \(the gait is not stable; gave up: the step limit .*\): try other bounds",
         ),
-        ([one(values=(np.nan, 0.0))], OPTIMUM, "run completed, but power is not a finite number at 1 of 1 points: longer"),
+        ([one(values=(np.nan, 0.0))], OPTIMUM, "completed, but power is not a finite number at 1 of 1 points: longer"),
         ([one(values=(1.0, np.nan))], OPTIMUM, "but excursion is not a finite number at 1 of 1 points: longer runs"),
         ([one(Outcome.MAX_STEPS)], OPTIMUM, r"\): try other bounds or more starts"),
         ([one()._replace(slopes=np.full((2, 1), np.nan))], OPTIMUM, "no gradient is finite .* try gradient='differenc"),

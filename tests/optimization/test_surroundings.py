@@ -8,7 +8,7 @@ import pytest
 from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.goals import Goal, at_least
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.surroundings import around
+from jaxgait.optimization.surroundings import around, balance
 from tests.optimization.oscillator import Oscillator
 from tests.optimization.test_trust import InClosedForm, Limited
 
@@ -178,3 +178,11 @@ def test_an_end_at_which_runs_fail_lies_between_the_room_and_the_failure(edge, r
         assert reach == 0.06 and room <= edge and np.isnan(fails)
     else:
         assert local.stops["c"][1] == "failed: 1" and room <= edge < fails <= room / 0.9 + 1e-12
+
+
+def test_a_point_next_to_a_bound_is_held_by_it():
+    """A search may end 1e-8 of the box from a bound: its slope towards the bound is none that remains."""
+    model = Oscillator()
+    space, goal = Space(model, {"k": (0.5, 2.5), "c": (0.2, 1.2)}), Goal.of(model, "power")
+    left, multipliers = balance(space, goal, 1.0, np.array([1e-8, 0.4]), np.array([3.0]), np.array([[-2.0, 0.0]]))
+    assert left == 0.0 and multipliers == {"k = 0.5": 1.0}  # per unit, of which the box is two wide
