@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jaxgait.ensembles.validity import rejection
+from jaxgait.optimization.basins import SAME_OPTIMUM
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Extra
 from jaxgait.optimization.methods import FIRST_STEP, GRADIENT_FREE, STEEP_FACTOR, Ended, SearchEnd
@@ -101,7 +102,7 @@ def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
     if i in record.unreliable:
         return _without_gradient(record, i, end, at)
     if record.method in GRADIENT_FREE:
-        return _by_values(end, at)
+        return _by_values(end, at) + _beside_failures(record, i, row)
     values = np.array([float(one.evaluation.values[0]) for one in record.rows[i]])
     noise = SLOPE_NOISE * np.ptp(values[np.isfinite(values)])
     negligible = 10 * STEEP_FACTOR * record.settings.tolerance * max(abs(float(evaluation.values[0])), end.size)
@@ -111,6 +112,20 @@ def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
 def _by_values(end: SearchEnd, at: str) -> str:
     """How a search without gradients ended."""
     return f"converged{at}, by values alone: {end.message}" if end.converged else f"stopped{at}: {end.message}"
+
+
+def _beside_failures(record: SearchRecord, i: int, row: Row) -> str:
+    """That runs next to an end failed, which misleads methods that model the objective."""
+    failed = np.array([one.x for one in record.rows[i] if not one.evaluation.valid]).reshape(-1, len(row.x))
+    if record.method != "COBYQA" or not (np.abs(failed - row.x) <= SAME_OPTIMUM).all(axis=1).any():
+        return ""
+    return f"; runs next to it fail, so that it need not be an optimum: {_along_edges(record)}"
+
+
+def _along_edges(record: SearchRecord) -> str:
+    """What to try where runs fail next to the end of a search."""
+    method = "CMA-ES" if record.settings.goal.limits else "Nelder-Mead"
+    return f"method={method!r} from there goes along such edges"
 
 
 def _without_gradient(record: SearchRecord, i: int, end: SearchEnd, at: str) -> str:
@@ -153,7 +168,7 @@ def _converged(record: SearchRecord, end: SearchEnd, at: str, slope: float, negl
     left = f"remaining slope {slope:.1e} over the width of the bounds"
     if end.where is Ended.EDGE:
         what = "runs fail or gaits lose their stability" if _of_gaits(record) else "runs fail"
-        return f"ended at an edge{at} ({left}): further along the slope, {what}"
+        return f"ended at an edge{at} ({left}): further along the slope, {what}; {_along_edges(record)}"
     if not end.converged:
         return f"stopped{at}: {end.message} ({left})"
     if FIRST_STEP * slope <= negligible:

@@ -397,8 +397,9 @@ def _end_of_a_start(multiplier, **end):
 
 def test_only_searches_over_gaits_speak_of_gaits():
     of_runs, of_gaits = (_end_of_a_start(multiplier, where=Ended.EDGE) for multiplier in (np.nan, 0.5))
-    assert of_runs.startswith("ended at an edge") and of_runs.endswith("further along the slope, runs fail")
-    assert of_gaits.endswith("further along the slope, runs fail or gaits lose their stability")
+    advice = "; method='Nelder-Mead' from there goes along such edges"
+    assert of_runs.startswith("ended at an edge") and of_runs.endswith("further along the slope, runs fail" + advice)
+    assert of_gaits.endswith("further along the slope, runs fail or gaits lose their stability" + advice)
 
 
 def test_an_end_on_a_slope_is_said_to_be_no_certain_optimum():
@@ -536,6 +537,26 @@ def test_a_search_without_enough_iterations_says_so(method):
     asked = asking(lambda x: ((x - 0.3) ** 4).sum(axis=1), lambda x: 4.0 * (x - 0.3) ** 3)
     ended = METHODS[method](asked, np.array([0.9, 0.2]), replace(settings(), iterations=2))
     assert not ended.converged and ended.message == USED_UP
+
+
+class Cornered(Evaluator):
+    """Squared distances from a corner, next to which runs fail."""
+
+    name = "of a function"
+
+    def __call__(self, searches, x):
+        lost = x.sum(axis=1) > 1.2
+        values = np.where(lost, np.nan, ((x - 0.9) ** 2).sum(axis=1))
+        return Evaluated(values[:, None], np.zeros((len(x), 1, 2)), lost.astype(np.int32), np.full(len(x), np.nan))
+
+
+def test_at_an_edge_of_failing_runs_the_advice_of_another_method_is_good():
+    space = Space(Oscillator(), {"k": (0.0, 1.0), "c": (0.0, 1.0)})
+    search = lambda method, x: Search(Oscillator(), space, Cornered(), method, settings(), 1.0, None).optimum(x, False)
+    first = search("COBYQA", np.array([[0.1, 0.7]]))
+    assert "runs next to it fail, so that it need not be an optimum: method='Nelder-Mead'" in first.why_stopped[0]
+    again = search("Nelder-Mead", np.array([list(first.best.values())]))
+    assert first.objective > 0.2 and again.objective == pytest.approx(0.18, abs=1e-4)
 
 
 class Saddle(Evaluator):
