@@ -39,9 +39,9 @@ STEEP_FACTOR = 100.0
 begins again: rejected steps look like convergence, and with a scale from a flat or a very high start libraries give up.
 """
 MAX_RESTARTS = 3
-"""So often a search may take as many iterations again to begin again from where it stopped."""
+"""How many times its iterations a search may use again, to begin again from where it stopped."""
 NEGLIGIBLE = 1e-12
-"""Changes below this, relative to the largest size of the objective in a search, are rounding errors."""
+"""Changes and slopes below this, relative to the size of the objective in a search, are rounding errors."""
 MAX_FAILURES = 4
 """Number of consecutive failed runs that end a search along a slope: by then, its step is a thousand times shorter."""
 SIMPLEX, SMALLEST = 0.05, 2.5e-4
@@ -116,7 +116,7 @@ class Scaled:
         self.size = max(abs(first.values[0, 0]), FIRST_STEP * slope) or 1.0
         self._largest = max(self._largest, self.size)
         # The slope is zero for derivative-free methods and at flat starts.
-        self.scale = -self._settings.sign * (FIRST_STEP / slope if slope > 1e-12 * self.size else 1.0 / self.size)
+        self.scale = -self._settings.sign * (FIRST_STEP / slope if slope > NEGLIGIBLE * self.size else 1.0 / self.size)
         self.tolerance = abs(self.scale) * self._settings.tolerance * self.size
         self._good_at, self._good, self._worst, self._failed = x0, first, self.scale * first.values[0, 0], 0
         self.best = self.best if self.met else x0
@@ -179,7 +179,7 @@ class Scaled:
     def _promised(self, x: np.ndarray) -> float:
         """Change of the objective up to a failed run, by the slope at the last good point."""
         assert self._good is not None
-        return max(abs(float(self.scale * self._good.slopes[0, 0] @ (x - self._good_at))), self.tolerance)
+        return max(self.tolerance, abs(float(self.scale * self._good.slopes[0, 0] @ (x - self._good_at))))
 
     def value(self, x: Float[np.ndarray, " n"]) -> float:
         """The same, for the steps of a search.
