@@ -44,8 +44,6 @@ NEGLIGIBLE = 1e-12
 """Changes and slopes below this, relative to the size of the objective in a search, are rounding errors."""
 MAX_FAILURES = 4
 """Number of consecutive failed runs that end a search along a slope: by then, its step is a thousand times shorter."""
-SIMPLEX, SMALLEST = 0.05, 2.5e-4
-"""Steps of Nelder-Mead's first simplex, relative to each coordinate, and the smallest one, as a fraction of the box."""
 WALL_MARGIN = 1e-9
 """Distance from a wall of the unit box below which a point counts as on it."""
 SETTLED_EXTENT = 1e-4
@@ -205,13 +203,11 @@ class Scaled:
         return slope + (3.0 * self._promised(x) - slope @ step) / (step @ step) * step
 
     def simplex(self) -> Float[np.ndarray, "corners n"]:
-        """The best point and steps from it along each coordinate: SciPy's, or larger or backwards where runs fail."""
+        """The best point and first steps from it along each coordinate, backwards where runs fail or the box ends."""
         corners = [self.best]
-        for i, size in enumerate(np.maximum(SIMPLEX * self.best, SMALLEST)):
-            along = np.eye(len(self.best))[i]
-            tried = [self.best + step * along for step in (size, -size, SIMPLEX, -SIMPLEX)]
-            inside_box = [x for x in tried if 0.0 <= x[i] <= 1.0]
-            corners.append(next((x for x in inside_box if self._asked(x).valid[0]), inside_box[0]))
+        for along in FIRST_STEP * np.eye(len(self.best)):
+            inside = [x for x in (self.best + along, self.best - along) if ((x >= 0.0) & (x <= 1.0)).all()]
+            corners.append(next((x for x in inside if self._asked(x).valid[0]), inside[0]))
         return np.array(corners)
 
     def shortfall(self, x: Float[np.ndarray, " n"]) -> float:

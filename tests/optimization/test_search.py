@@ -363,6 +363,12 @@ def test_the_first_simplex_is_not_flat_on_a_wall_beside_failing_runs():
     np.testing.assert_allclose(ended.x, 0.5, atol=1e-3)
 
 
+def test_the_first_simplex_is_as_wide_everywhere_in_the_box():
+    """Stairs of a tenth of the box: a simplex in proportion to its coordinates, 0.2 and 0.9, stays on a step."""
+    stairs = asking(lambda x: np.floor(10.0 * x).sum(axis=1), np.zeros_like)
+    assert METHODS["Nelder-Mead"](stairs, np.array([0.9, 0.2]), settings()).x.max() < 0.1
+
+
 def test_a_population_without_a_result_is_not_converged():
     pytest.importorskip("cma")
     ended = METHODS["CMA-ES"](lambda x: distances(x, edge=-1.0), np.full(2, 0.5), settings())
