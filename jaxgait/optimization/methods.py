@@ -32,6 +32,8 @@ from jaxgait.optimization.together import Ask
 
 FIRST_STEP = 0.1
 """Length of the first step as a fraction of the box, to which the objective is scaled by its slope."""
+WALL_RATIO = 4.0
+"""How much worse failed runs count than the last good slope promises to gain: line searches try a tenth of the step."""
 FAILURE_PENALTY = 10.0
 """Excess of a failed run over the worst value so far, in the scaled objective, for methods without gradients."""
 STEEP_FACTOR = 100.0
@@ -116,7 +118,8 @@ class Scaled:
         # The slope is zero for derivative-free methods and at flat starts.
         self.scale = -self._settings.sign * (FIRST_STEP / slope if slope > NEGLIGIBLE * self.size else 1.0 / self.size)
         self.tolerance = abs(self.scale) * self._settings.tolerance * self.size
-        self._good_at, self._good, self._worst, self._failed = x0, first, self.scale * first.values[0, 0], 0
+        self._good_at, self._good, self._failed = np.array(x0), first, 0
+        self._worst = self.scale * first.values[0, 0]
         self.best = self.best if self.met else x0
         self._keep(x0, first)
         return True
@@ -158,21 +161,21 @@ class Scaled:
         if not found.valid[0]:
             assert self._good is not None
             return self._good, False
-        self._good_at, self._good, self._failed = x, found, 0
+        self._good_at, self._good, self._failed = np.array(x), found, 0  # (libraries change theirs)
         self._worst = max(self._worst, self.scale * found.values[0, 0])
         self._keep(x, found)
         return found, True
 
     def cost(self, x: Float[np.ndarray, " n"]) -> float:
-        """The objective, to minimise; if the run failed, worse by as much as the last good slope promises to gain.
+        """The objective, to minimise; worse than at the last good point if the run failed.
 
-        For methods without gradients then worse than any so far.
+        For methods without gradients then worse than anywhere.
         """
         found, valid = self._usable(x)
         value = float(self.scale * found.values[0, 0])
         if valid:
             return value
-        return value + self._promised(x) if self._guided else float(self._worst + FAILURE_PENALTY)
+        return value + WALL_RATIO * self._promised(x) if self._guided else float(self._worst + FAILURE_PENALTY)
 
     def _promised(self, x: np.ndarray) -> float:
         """Change of the objective up to a failed run, by the slope at the last good point."""
@@ -191,16 +194,13 @@ class Scaled:
         return self.cost(x)
 
     def slope(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """The derivative of `value`: if the run failed, along the step to it that of the parabola through both ends.
-
-        Its minimum is a quarter of the step away from the last good point, where line searches try next.
-        """
+        """The derivative of `value`: if the run failed, along the step to it that of the parabola through both ends."""
         found, valid = self._usable(x)
         slope = self.scale * found.slopes[0, 0]
         if valid:
             return slope
         step = x - self._good_at
-        return slope + (3.0 * self._promised(x) - slope @ step) / (step @ step) * step
+        return slope + ((1.0 + 2.0 * WALL_RATIO) * self._promised(x) - slope @ step) / (step @ step) * step
 
     def simplex(self) -> Float[np.ndarray, "corners n"]:
         """The best point and first steps from it along each coordinate, backwards where runs fail or the box ends."""

@@ -197,7 +197,7 @@ class Search:
         with progress_bar("tolerances", progress) as bar:
             evaluate, variation = Counted(self._evaluate, bar), self._variation(best)
             local = around(evaluate, *where, at, variation, record.stability, words)
-        near = max((Row(best.search, *one) for one in evaluate.seen), key=record.rank)
+        near = max((Row(best.search, *one) for one in evaluate.seen), key=record.rank, default=best)
         gain = record.rank(near)[1] - record.rank(best)[1]
         loss = tolerated_loss(float(best.evaluation.values[0]), variation)
         return local, near if record.allowed(near) and gain > loss else None

@@ -204,7 +204,7 @@ def test_impossible_settings_of_a_search_raise(changes, message):
 
 
 def test_failing_everywhere_is_said():
-    with pytest.raises(RuntimeError, match="every trajectory"):
+    with pytest.raises(RuntimeError, match="every run completed, but the objective is not a finite number"):
         optimize(
             Bungee(),
             maximize=lambda run: jnp.nan * run.ys.v[-1],

@@ -147,7 +147,7 @@ def test_what_costs_an_end_nothing_is_taken_however_little_it_gains(front_of, sh
 
 def test_a_piece_that_no_sweep_reaches_is_found_from_a_start_there(front_of, swapped):
     """Runs fail on both sides of a band of k; only a start inside it leads to the front there."""
-    ditches = lambda x: np.full(3, np.nan) if 0.34 < x[0] < 0.48 or 0.52 < x[0] < 0.66 else swapped(squares)(x)
+    ditches = lambda x: np.full(3, np.nan) if 0.3 < x[0] < 0.49 or 0.51 < x[0] < 0.7 else swapped(squares)(x)
     begin = [{"k": 0.2, "c": 0.2}, {"k": 0.8, "c": 0.8}, {"k": 0.5, "c": 0.45}]
     without, found = (front_of(ditches, points=9, starts=begin[:n]) for n in (2, 3))
     inside = lambda one: ((one.k > 0.48) & (one.k < 0.52)).values

@@ -531,11 +531,12 @@ def test_a_search_from_a_very_high_start_goes_on_to_the_optimum(method):
 
 @pytest.mark.parametrize("method", ["SLSQP", "L-BFGS-B"])
 def test_a_search_along_a_slope_soon_ends_at_an_edge_of_failing_runs(method):
+    """Line searches take a tenth of a step to a failed run, and do not lose themselves in tiny ones."""
     failing = lambda x: x.sum(axis=1) > 1.2
-    asked = asking(lambda x: ((x - 0.9) ** 2).sum(axis=1), lambda x: 2.0 * (x - 0.9), failing)
+    asked = asking(lambda x: 1.0 + ((x - 0.9) ** 2).sum(axis=1), lambda x: 2.0 * (x - 0.9), failing)
     ended = METHODS[method](asked, np.array([0.1, 0.1]), settings())
-    assert ended.where is Ended.EDGE and asked.count < 40
-    np.testing.assert_allclose(ended.x, 0.6, atol=2e-3)
+    assert ended.where is Ended.EDGE and asked.count < 70  # L-BFGS-B: 134 before
+    np.testing.assert_allclose(ended.x, 0.6, atol=1e-3)
 
 
 @pytest.mark.parametrize("method", ["SLSQP", "L-BFGS-B", "adam", "COBYQA", "Nelder-Mead"])
