@@ -10,7 +10,7 @@ from jaxgait.ensembles.validity import rejection
 from jaxgait.optimization.basins import SAME_OPTIMUM
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Extra
-from jaxgait.optimization.methods import FIRST_STEP, GRADIENT_FREE, STEEP_FACTOR, Ended, SearchEnd
+from jaxgait.optimization.methods import FIRST_STEP, GRADIENT_FREE, STEEP_FACTOR, USED_UP, Ended, SearchEnd
 from jaxgait.optimization.optimum import Local
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
@@ -169,10 +169,10 @@ def _converged(record: SearchRecord, end: SearchEnd, at: str, slope: float, negl
     if end.where is Ended.EDGE:
         what = "runs fail or gaits lose their stability" if _of_gaits(record) else "runs fail"
         return f"ended at an edge{at} ({left}): further along the slope, {what}; {_along_edges(record)}"
+    if FIRST_STEP * slope <= negligible and (end.converged or end.message == USED_UP):
+        return f"converged{at}: {left}"
     if not end.converged:
         return f"stopped{at}: {end.message} ({left})"
-    if FIRST_STEP * slope <= negligible:
-        return f"converged{at}: {left}"
     return f"found no better point{at}, although a slope remains ({left}): {_KINK}"
 
 

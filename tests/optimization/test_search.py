@@ -546,6 +546,16 @@ def test_a_search_without_enough_iterations_says_so(method):
     assert not ended.converged and ended.message == USED_UP
 
 
+def test_without_a_slope_an_end_is_one_even_if_iterations_are_used_up():
+    """As in float32, where a library does not notice."""
+    model = Oscillator()
+    record = SearchRecord(model, Space(model, {"k": (0.5, 2.5)}), settings(), "SLSQP", None, 1.0)
+    for slope, said in ((1e-4, "converged: remaining slope"), (1.0, f"stopped: {USED_UP} (remaining slope")):
+        row = Row(0, np.array([0.5]), Evaluated(np.ones(1), np.full((1, 1), slope), np.int32(0), np.float64("nan")))
+        record.rows[:] = [[row]]
+        assert why_stopped(record, 0, SearchEnd(row.x, False, USED_UP), row).startswith(said)
+
+
 class Cornered(Evaluator):
     """Squared distances from a corner, next to which runs fail."""
 
