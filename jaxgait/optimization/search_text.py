@@ -102,7 +102,7 @@ def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
     if i in record.unreliable:
         return _without_gradient(record, i, end, at)
     if record.method in GRADIENT_FREE:
-        return _by_values(end, at) + _beside_failures(record, i, row)
+        return _by_values(end, at) + _near_failures(record, i, row)
     values = np.array([float(one.evaluation.values[0]) for one in record.rows[i]])
     noise = SLOPE_NOISE * np.ptp(values[np.isfinite(values)])
     negligible = 10 * STEEP_FACTOR * record.settings.tolerance * max(abs(float(evaluation.values[0])), end.size)
@@ -114,7 +114,7 @@ def _by_values(end: SearchEnd, at: str) -> str:
     return f"converged{at}, by values alone: {end.message}" if end.converged else f"stopped{at}: {end.message}"
 
 
-def _beside_failures(record: SearchRecord, i: int, row: Row) -> str:
+def _near_failures(record: SearchRecord, i: int, row: Row) -> str:
     """That runs next to an end failed, which misleads methods that model the objective."""
     failed = np.array([one.x for one in record.rows[i] if not one.evaluation.valid]).reshape(-1, len(row.x))
     if record.method != "COBYQA" or not (np.abs(failed - row.x) <= SAME_OPTIMUM).all(axis=1).any():
