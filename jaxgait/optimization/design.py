@@ -41,6 +41,7 @@ from jaxgait.parameters import ParameterError, parameter_info, with_parameters
 from jaxgait.report import labels
 from jaxgait.run import Sampling
 from jaxgait.solve.periodic import SectionMap
+from jaxgait.solve.schemes import scheme_for
 
 Stages = Mapping[str, Sequence[float]]
 """Successive values by dotted parameter name, each in the parameter's unit; equally many of each."""
@@ -94,9 +95,10 @@ def optimize(
         subject_to: limits, as texts ("peak_flexion >= 60") or made by `at_least` and `at_most`. They are met to 1e-8 of
             their value (zero: of the measure's magnitude within the bounds); of an array, by every element.
         method: see `jaxgait.optimization.methods`; "auto" is SLSQP. If the gradient is "auto" too, it is compared with
-            differences of runs at the starts: if it is unreliable (see `jaxgait.optimization.trust`), "auto" is
-            COBYQA, without gradients. If the gradient becomes unreliable during a search, that start continues from
-            its best point by COBYQA; with a method chosen by name it stops. The result reports this.
+            differences of runs at the starts: if it is unreliable (see `jaxgait.optimization.trust`), or the scheme has
+            none (the LCP walker's), "auto" is COBYQA, without gradients. If the gradient becomes unreliable during a
+            search, that start continues from its best point by COBYQA; with a method chosen by name it stops. The
+            result reports this.
         gradient: "gait": of the periodic gait, by implicit differentiation; "run": through the entire run;
             "differences": central differences of entire runs. "auto" uses the gait if the model is driven, all measures
             need only one stride, and the gait is found from at least one start (with `across`: in all its scenarios);
@@ -154,13 +156,17 @@ def optimize(
     goal = Goal.of(model, objective, as_limits(subject_to))
     fixed = space.fixed(model, initial)
     scenarios = Scenarios.of(model, across, robust, weights, sign, {*space.names, *fixed})
-    chosen = _method(method, goal, scenarios is not None and scenarios.worst)
+    scheme, free = scheme_for(model, run.get("scheme")), method == gradient == "auto"
+    without = free and return_map is None and bool(scheme.no_gradient)
+    chosen = _method(FALLBACK if without else method, goal, scenarios is not None and scenarios.worst)
     x = space.points(model, starts, seed)
     task = Task(model, space, goal, run, fixed, scenarios, return_map)
     evaluate = begun(evaluator_for(task, None if chosen in GRADIENT_FREE else gradient, x), task, gradient, gait)
     goal = goal.sized(evaluate.shapes(x))
     judged = with_magnitudes(goal if scenarios is None else scenarios.goal(goal), evaluate, x)
-    if method == gradient == "auto" and (why := gradient_fault(evaluate, x, judged)):
+    if without:
+        evaluate.name += f"{SINCE}{type(scheme).__name__} has no gradient"
+    elif free and (why := gradient_fault(evaluate, x, judged)):
         chosen, name = _method(FALLBACK, goal, scenarios is not None and scenarios.worst), evaluate.name
         evaluate = begun(evaluator_for(task, None, x), task, gradient, None if return_map is None else gait)
         evaluate.name += f"{SINCE}the gradient {name.partition(SINCE)[0]} is unreliable here: {why}"

@@ -15,6 +15,7 @@ from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.surroundings import around
 from jaxgait.optimization.trust import Guard, UnreliableGradient, gradient_fault
+from jaxgait.solve.smooth import Smooth
 from tests.optimization.oscillator import Oscillator
 
 STARTS = np.random.default_rng(0).random((5, 2))
@@ -267,6 +268,13 @@ def test_one_slope_that_is_not_finite_is_a_step_to_be_taken_back():
         Guard(lambda x: InClosedForm(hill, lambda x: np.full(2, np.nan))(np.zeros(len(x)), x), ["the objective"])(
             TOP[None]
         )
+
+
+def test_a_scheme_without_derivatives_is_searched_without(monkeypatch):
+    monkeypatch.setattr(Smooth, "no_gradient", "for this test")
+    found = optimize(Oscillator(), maximize="excursion", over={"k": (0.3, 2.5)}, starts=1, strides=4, progress=False)
+    assert found.method == "COBYQA" and found.best["k"] == pytest.approx(1.0, abs=0.03)
+    assert found.gradient == "none: values alone, since Smooth has no gradient"
 
 
 def test_a_parameter_without_influence_is_named():
