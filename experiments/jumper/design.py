@@ -59,7 +59,8 @@ def timing(report: Report, out: pathlib.Path) -> None:
     report.figure("timing-limits", "both limits kept", "", within, expected=True)
     start = {name: float(get_parameter(Jumper(), name)) for name in best}
     rows = ([name, f"{start[name]:.4f}", f"{value:.4f}"] for name, value in best.items())
-    text = f"{found.method}, exact gradients {found.gradient}; the last search {found.why_stopped[0]}.\n\n"
+    why = found.why_stopped[int(found.basins.best_start[0])]
+    text = f"{found.method}, exact gradients {found.gradient}; the best of {len(found.why_stopped)} starts {why}.\n\n"
     report.section("Joint timing", text + table(["parameter", "hand-tuned / s", "optimised / s"], rows))
 
 

@@ -11,7 +11,7 @@ import equinox as eqx
 import numpy as np
 
 from jaxgait.checks import by_name
-from jaxgait.model import Model, Scalar
+from jaxgait.model import Scalar
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.swing import Swing, Turn
 from jaxgait.optimization import Optimum, at_least, at_most, optimize
@@ -36,8 +36,6 @@ SETTINGS = {"samples": 600, "solver": diffrax.Tsit5(), "rtol": 1e-7, "atol": 1e-
 """Of the runs: samples every millisecond."""
 DEFAULT_STARTS = 8
 """Number of starts of `highest_jump`."""
-MIN_GAIN = 1e-3
-"""Relative gain of height below which it stops."""
 
 
 class ArmSwinger(Jumper):
@@ -73,7 +71,7 @@ def highest_jump(
     """Maximises the jump height in m; peak force and angular momentum stay below those of the initial jumper.
 
     The peak force is a maximum over time: where another instant takes over, its derivative jumps and a search stops.
-    Therefore there are several starts, and the best of them is searched from again as long as that helps (`MIN_GAIN`).
+    Therefore there are several starts.
 
     Args:
         model: the first start of the search; its elbow is made to swing with the shoulder.
@@ -82,7 +80,7 @@ def highest_jump(
         iterations: largest number of iterations of each search.
 
     Returns:
-        The optimum with the history of the last search; its model is an `ArmSwinger`, of which `jumper()` is the
+        The optimum; its model is an `ArmSwinger`, of which `jumper()` is the
         ordinary jumper.
 
     Raises:
@@ -101,23 +99,15 @@ def highest_jump(
     assert isinstance(evaluate, Boxed)
     _, force, momentum, _ = evaluate.within(own)(np.zeros(1, int), first).values[0]  # the objective, then `limits`
 
-    def search(begin: Model, starts: int) -> Optimum:
-        return optimize(
-            begin,
-            maximize="height",
-            over=over,
-            subject_to=limits(force, abs(momentum)),
-            gradient="run",
-            starts=starts,
-            iterations=iterations,
-            tolerance=1e-5,
-            progress=False,
-            **SETTINGS,
-        )
-
-    found = search(swinger, starts)
-    while True:
-        again = search(found.model, 1)
-        if again.objective <= (1.0 + MIN_GAIN) * found.objective:
-            return max(again, found, key=lambda one: one.objective)
-        found = again
+    return optimize(
+        swinger,
+        maximize="height",
+        over=over,
+        subject_to=limits(force, abs(momentum)),
+        gradient="run",
+        starts=starts,
+        iterations=iterations,
+        tolerance=1e-5,
+        progress=False,
+        **SETTINGS,
+    )
