@@ -102,7 +102,9 @@ def nearest(name: Any, known: Iterable[str], *, limit: int = 3, otherwise: str =
     near = difflib.get_close_matches(str(name), known, n=limit, cutoff=cutoff)
     alike = [difflib.SequenceMatcher(None, one, str(name)).ratio() for one in near]
     near = [one for one, ratio in zip(near, alike, strict=True) if ratio > max(alike) - _AS_NEAR]
-    return f"did you mean {' or '.join(map(repr, near))}?" if near else otherwise or f"it has {', '.join(known)}"
+    if near:
+        return f"did you mean {' or '.join(map(repr, near))}?"
+    return otherwise or f"it has {', '.join(known) or 'none'}"
 
 
 NEED_A_VALUE = (

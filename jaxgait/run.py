@@ -115,7 +115,7 @@ class Trajectory(NamedTuple):
     totals: dict[str, Array] = {}  # noqa: RUF012
     """Running totals over the solver's own steps at each of the times, by name; NaN after an early end."""
     beyond: Bool[Array, " transitions"] | None = None
-    """At or beyond which events that change the motion an event-driven run began and stayed: their guards only sank."""
+    """At or beyond which events that change the motion a run began and ended: none happened, and their guards sank."""
 
     def reached(self) -> Bool[Array, " times"]:
         """Which samples the run reached, including one exactly at its end; times in s.

@@ -195,7 +195,7 @@ class Optimize(JsonOutput, Steps, Span, DrivenMechanism, FollowUpOptions):
     starts: int = 4
     """Number of starting points: the model's own values, or those of --set, then others spread over the bounds."""
     iterations: int = 30
-    """Maximum number of search steps per start."""
+    """Search steps per start; a search that stops on a slope begins again, for up to three times as many more."""
     checkpoint: pathlib.Path | None = None
     """File that records every evaluation; run the same command again to resume."""
 

@@ -111,13 +111,13 @@ class _Unbroken:
 def open_streams() -> None:
     """Gives a process that was started without a standard output or error (`2>&-`) one that nobody reads.
 
-    What the encoding of a stream lacks (±, frames of help) becomes question marks, not an error that loses results.
+    What the encoding of the output lacks (±, frames of help) becomes question marks, not an error that loses results.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-        if reconfigure := getattr(getattr(sys, name), "reconfigure", None):  # which streams of other programs may lack
-            reconfigure(errors="replace")
+    if reconfigure := getattr(sys.stdout, "reconfigure", None):  # which streams of other programs may lack
+        reconfigure(errors="replace")
 
 
 @contextlib.contextmanager

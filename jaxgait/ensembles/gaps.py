@@ -73,9 +73,10 @@ def warn_of_gaps(data: xr.Dataset, names: Iterable[str]) -> None:
 
 
 def warn_of_starts(model: Model, beyond: Mapping[str, int]) -> None:
-    """Warns of events that did not happen as their guards were never above zero, by the number of such members."""
+    """Warns of events that did not happen as their guards were not above zero, by the number of such members."""
     many = {name: count_of(n, "member", "members") for name, n in beyond.items() if n}
-    found = [f"that of {name!r} was never above zero in {members}" for name, members in many.items()]
+    sank = "was not above zero at the start, and lower at the end"
+    found = [f"that of {name!r} {sank}, in {members}" for name, members in many.items()]
     if found:
         warn_user(without_event(type(model), "; ".join(found)))
 

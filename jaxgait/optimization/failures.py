@@ -64,6 +64,8 @@ def _undefined(goal: Goal, evaluations: Sequence[Evaluated]) -> str:
     names = [name_of(goal.measures[0], "the objective"), *(one.name for one in goal.bounds)]
     often = (~np.isfinite([one.values[: len(names)] for one in evaluations])).sum(axis=0)
     what = names[int(np.argmax(often))]
+    if isinstance(goal, RobustGoal) and len(names) > 1:  # which keeps of a scenario only that something is missing
+        what = "the objective or a limited measure"
     return (
         f"every run completed, but {what} is not a finite number at {often.max()} of {len(evaluations)} points"
         f"{_where(goal, evaluations)}: longer runs (duration, strides) may contain what it measures; look at one"

@@ -241,7 +241,7 @@ def test_forces_in_other_axes_than_the_markers_are_warned_of(point):
     """OpenSim's forces, with y up, of a laboratory with z up were left out without a word."""
     up_is_z = walker.LABS["z up, walking along +x"]
     walk = measure([recording(point=point, markers=walker.turned(W, up_is_z).markers)], mass=85.0)
-    said = "forces on plate 1 are mostly along y, and the body is upright along z: none is used"
+    said = "forces on plate 1 are mostly along y, and the body is upright along z: they are not used"
     assert sum(said in line for line in walk.warnings) == 1
     assert {*walk.events[0].sources} == {"motion"} and "ground_y_N" not in walk.mean
 

@@ -77,11 +77,10 @@ def highest_jump(
         model: the first start of the search; its elbow is made to swing with the shoulder.
         over: parameters of the timing and their bounds in s.
         starts: number of starts.
-        iterations: largest number of iterations of each search.
+        iterations: number of iterations of each search, which may take three times as many more from kinks.
 
     Returns:
-        The optimum; its model is an `ArmSwinger`, of which `jumper()` is the
-        ordinary jumper.
+        The optimum; its model is an `ArmSwinger`, of which `jumper()` is the ordinary jumper.
 
     Raises:
         jaxgait.outcome.NoResult: if no jump that was evaluated meets the limits.

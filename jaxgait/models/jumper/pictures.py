@@ -150,9 +150,9 @@ def foot_maps(
                 axis.xaxis.set_major_locator(MaxNLocator(2))
                 axis.grid(False)
             row[0].set_ylabel(f"{name}\n" + axis_label("ahead of the ankle", "cm"))
-        for top, bottom, t in zip(axes[0], axes[-1], times, strict=True):
-            top.set_title(f"{t:g} s")
-            bottom.set_xlabel(axis_label("right", "cm"))
+        for upper, lower, t in zip(axes[0], axes[-1], times, strict=True):
+            upper.set_title(f"{t:g} s")
+            lower.set_xlabel(axis_label("right", "cm"))
         figure.colorbar(shown, ax=axes, label=axis_label("normal force of one stud", "N"), shrink=0.8)
         marks = [Line2D([], [], marker="o", ls="", mfc="none", mec=c, mew=w) for c, w in MARKS.values()]
         figure.legend(marks, list(MARKS), loc="outside upper center", ncols=3)

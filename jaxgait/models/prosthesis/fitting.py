@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -66,7 +67,12 @@ def with_drive(model: Prosthesis, drive: GaitDrive) -> Prosthesis:
 
 def _raised(leg: Prosthesis, rise: float) -> Prosthesis:
     """The leg with its hip higher by `rise` in m."""
-    return with_parameters(leg, {"height_offset": float(leg.height_offset + rise / leg.hip_lift)})
+    return with_parameters(leg, {"height_offset": float(_heights(leg, rise))})
+
+
+def _heights(leg: Prosthesis, rise: Any) -> Any:
+    """The `height_offset` of the leg with its hip higher by `rise`, both in m."""
+    return float(leg.height_offset) + rise / float(leg.hip_lift)
 
 
 @float64_default
@@ -103,8 +109,7 @@ def aligned(leg: Prosthesis) -> Prosthesis:
 
     most = round(ALIGNED_WITHIN / HEIGHT_STEP)
     reference = straight_ankle_height(Prosthesis()) - straight_ankle_height(leg)  # all are counted from the default leg
-    rises = reference + HEIGHT_STEP * np.arange(-most, most + 1)
-    heights = float(leg.height_offset) + rises / float(leg.hip_lift)
+    heights = _heights(leg, reference + HEIGHT_STEP * np.arange(-most, most + 1))
     anonymous = dataclasses.replace(leg.drive, name="", side="", person=None)  # one program for all people
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IncompleteRun)  # those that fold are part of the search

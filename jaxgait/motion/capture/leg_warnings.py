@@ -177,7 +177,7 @@ def side_warnings(leg: Leg, other: Leg | None) -> list[str]:
         if any(upper is None or lower is None for upper, lower in ends):
             continue
         own, theirs = (float(np.nanmedian(np.linalg.norm(upper - lower, axis=1))) for upper, lower in ends)
-        if not abs(own - theirs) < share * 0.5 * (own + theirs):
+        if abs(own - theirs) >= share * 0.5 * (own + theirs):  # (not if they were never seen together)
             found.append(f"{above} to {below} {1e3 * own:.0f} and {1e3 * theirs:.0f} mm")
     what = f"the {leg.side} leg and the {other.side} one differ: {', '.join(found)}"
     return [f"{what}: a misplaced marker, or a shorter leg?"] if found else []
@@ -185,7 +185,7 @@ def side_warnings(leg: Leg, other: Leg | None) -> list[str]:
 
 def flat_warnings(line: float) -> list[str]:
     """A warning of a foot whose line, at an angle in rad, is too steep to be flat when its angles are set to 0."""
-    if inside(line, FLAT_LINES):
+    if inside(line, FLAT_LINES) or math.isnan(line):
         return []
     word = "falls" if line < 0 else "rises"
     what = f"the line from heel to toe {word} by {math.degrees(abs(line)):.0f} deg where the foot is taken to be flat"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -50,12 +50,13 @@ MIN_PRESSURE_PATH = 0.02
 
 def plate_warnings(leg: Leg, load: Load | None) -> list[str]:
     """Warnings about the plates of a trial; empty if there are none."""
-    plates = leg.recording.forces
-    unusable = _slanted(leg) or _scale(leg, load)
-    if unusable or not plates:
-        return unusable
-    found = [line for plate in plates for line in (*_zero(leg, plate), *_elsewhere(leg, plate))]
-    return [*found, *_surface(leg), *([] if load is None else _contact_warnings(leg, load))]
+    askew, sound = _slanted(leg), [plate for plate in leg.recording.forces if not slanted(leg, plate)]
+    unusable = _scale(leg, load) if sound else []
+    if unusable or not sound:
+        return [*askew, *unusable]
+    found = [line for plate in sound for line in (*_zero(leg, plate), *_elsewhere(leg, plate))]
+    contacts = [] if load is None else _contact_warnings(leg, load)
+    return [*askew, *found, *_surface(leg, sound), *contacts]
 
 
 def _contact_warnings(leg: Leg, load: Load) -> list[str]:
@@ -119,7 +120,8 @@ def _slanted(leg: Leg) -> list[str]:
     force, up = np.concatenate([plate.force for plate in wrong]), along(leg.axes.rotation[1])
     mostly = along(np.nansum(np.abs(force), axis=0))
     what = f"forces on {', '.join(plate.name for plate in wrong)} are mostly along {mostly}"
-    return [f"{what}, and the body is upright along {up}: none is used; export forces and markers in the same axes"]
+    unused = "they are not used; export forces and markers in the same axes"
+    return [f"{what}, and the body is upright along {up}: {unused}"]
 
 
 def _scale(leg: Leg, load: Load | None) -> list[str]:
@@ -162,14 +164,14 @@ def _zero(leg: Leg, plate: GroundReaction) -> Iterator[str]:
         yield f"{what}: {LOADED_FORCE:g} N are reached before heel strike and after toe-off; filter its forces"
 
 
-def _surface(leg: Leg) -> list[str]:
+def _surface(leg: Leg, plates: Sequence[GroundReaction]) -> list[str]:
     """A warning of plates whose surface is not the floor that heights are from; 0 everywhere is none written."""
     if leg.axes.slope or leg.axes.tilt:
         return []
     lift = 0.0 if leg.joints is None else float(np.nanmedian(leg.hip[:, 1] - leg.joints.hip[:, 1]))
     pressed = [
         (plate.point @ leg.axes.rotation[1])[plate.force @ leg.axes.rotation[1] > LOADED_FORCE]
-        for plate in leg.recording.forces
+        for plate in plates
         if plate.point is not None
     ]
     heights = [float(np.nanmedian(x)) for x in pressed if np.isfinite(x).any()]

@@ -68,14 +68,14 @@ def standing_warnings(static: Recording, recording: Recording, there: MarkerSet,
         there: the leg's markers in the standing trial, which may have other names.
         here: those in the walk.
     """
-    both = [name for name in sorted(here.names) if name in static.markers]
+    both = [name for name in sorted(there.names) if name in static.markers]
     moved = {name: float(np.nanstd(static.markers[name], axis=0).max()) for name in both}
     most = max(moved, key=moved.__getitem__, default=None)
     if most is not None and moved[most] > STANDING_SWAY:
         where = f"{most} moves by {1e3 * moved[most]:.0f} mm (standard deviation)"
         return [f"the standing trial {static.name} does not stand still: {where}: is it the walk?"]
     roles = ("knee_lateral", "knee_centre", "ankle_lateral", "ankle_centre")
-    rigid = [(name, name) for name in here.clusters["shank_cluster"] if name in both]
+    rigid = [(name, name) for name in here.clusters["shank_cluster"] if name in static.markers]
     rigid += [(there.roles[r], here.roles[r]) for r in roles if r in there.roles and r in here.roles]
     for pair in itertools.combinations(rigid, 2):
         standing, walking = zip(*pair, strict=True)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from jaxgait.mechanics.contact import KelvinVoigt
+from jaxgait.mechanics.friction import Coulomb
 from jaxgait.models.tree import TreeState, from_mujoco
 from tests.compiling import quickly_compiled
 
@@ -94,7 +95,7 @@ def test_a_scene_moves_as_in_mujoco():
 
 def test_what_is_left_out_is_named_and_names_have_no_dots():
     there = mujoco.MjModel.from_xml_string(SCENE)
-    with pytest.warns(UserWarning, match=r"has nothing of what else .*: 1 actuator, 1 shape that may touch the ground"):
+    with pytest.warns(UserWarning, match=r"what else .*: 1 actuator, 1 shape that may touch the ground, 1 fixed shape"):
         model = from_mujoco(there, key="home", normal=KelvinVoigt(), touching=["foot", "hand"])
     assert list(model.links) == ["trunk", "thigh_l", "shank", "ankle y", "foot", "arm", "hand", "flag"]
     assert list(model.contacts) == [f"sole_{i}" for i in range(1, 9)] + ["heel", "hand_geom1"]
@@ -113,6 +114,10 @@ def test_a_urdf_swings_as_a_pendulum(tmp_path):
     assert float(rates.v[0]) == pytest.approx(-2.0 * 9.81 * 0.2 * np.sin(0.3) / (0.03 + 2.0 * 0.2**2), rel=1e-12)
 
 
+OTHER = mujoco.MjData(mujoco.MjModel.from_xml_string(SCENE))
+BOX = '<geom name="step" type="box" size="1 1 .1"/>'
+TWINS = """<body><joint axis="0 1 0"/><geom name="rod" type="capsule" size=".02 .2" mass="1"/>
+  <geom name="rod_1" size=".1" mass="1"/></body>"""
 CLOSED = '<equality><joint joint1="hip" polycoef="0 1 0 0 0"/></equality>'
 
 
@@ -126,8 +131,20 @@ CLOSED = '<equality><joint joint1="hip" polycoef="0 1 0 0 0"/></equality>'
             "gravity must point down, or down and along x, got (0, 1, -9.81)",
         ),
         ({"more": '<geom type="plane" size="1 1 1" euler="0 .1 0"/>'}, {"normal": KelvinVoigt()}, "is not horizontal"),
-        ({}, {"key": "hom"}, "there is no keyframe 'hom'"),
+        ({}, {"key": "hom"}, "there is no keyframe 'hom': it has none"),
         ({}, {"touching": ["knee"]}, "no body or shape 'knee' may touch the ground"),
+        (
+            {"more": BOX},
+            {"normal": KelvinVoigt()},
+            "the ground must be a plane: 'step' is no plane",
+        ),
+        ({"more": TWINS}, {"normal": KelvinVoigt()}, "two contacts would be called 'rod_1': rename a shape"),
+        ({}, {"friction": Coulomb()}, "friction needs normal"),
+        (
+            {},
+            {"data": OTHER},
+            "data is of another model: it has 18 positions",
+        ),
     ],
 )
 def test_what_a_tree_cannot_have_raises(given, options, wrong):
@@ -141,5 +158,7 @@ def test_files_that_are_none_raise(tmp_path):
     (tmp_path / "robot.xml").write_text("<mujoco><worldbody><bod/></worldbody></mujoco>")
     with pytest.raises(ValueError, match=r"MuJoCo cannot read .*robot\.xml: .*bod"):
         from_mujoco(tmp_path / "robot.xml")
+    with pytest.raises(TypeError, match=r"touching must be a list of names, got 'leg': write \['leg'\]"):
+        from_mujoco(leg(), normal=KelvinVoigt(), touching="leg")
     with pytest.raises(TypeError, match=r"source must be a path or a mujoco\.MjModel, got 3"):
         from_mujoco(3)
