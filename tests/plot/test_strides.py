@@ -271,7 +271,11 @@ def test_a_narrow_picture_keeps_the_size_of_its_note(tmp_path):
     [
         (run(1, 1, 1).drop_attrs(), {}, "whose length is given in strides, such as simulate"),
         (run(1, 1, 1), {"variables": ["kne"]}, "no variable 'kne': did you mean 'knee'"),
-        (run(1, 1, 1).expand_dims(leg=2).assign(t=("time", np.zeros(13))), {"variables": "knee"}, "needs only"),
+        (
+            run(1, 1, 1).expand_dims(leg=2).assign(t=("time", np.zeros(13))),
+            {"variables": "knee"},
+            "dimensions leg, time: what is drawn here is only over time",
+        ),
         (run(1, 1, 1), {"last": 4}, "last must be at most 3, the number of strides, got 4"),
         ({"a": run(1, 1, 1), "b": run(1, 1, 1).drop_attrs()}, {}, "whose length is given in strides"),
         ({"a": run(1, 1, 1), "b": run(1, 1, 1).drop_vars("knee")}, {"variables": "knee"}, "no variable 'knee'"),
