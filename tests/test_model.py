@@ -399,6 +399,7 @@ class _Turning(_Partial):
         return _Pair(y.v, -y.x)
 
 
+@pytest.mark.slow
 def test_a_start_in_degrees_is_warned_of():
     options = {"duration": 0.1, "samples": 2}
     text = r"initial.x of _Turning \(angle\) is 30 rad, .*: degrees instead of rad"

@@ -14,13 +14,13 @@ from matplotlib.figure import Figure
 
 from jaxgait.checks import count_of
 from jaxgait.plot.fronts import trade_offs
-from jaxgait.plot.panels import grid, legend, of_known
+from jaxgait.plot.panels import PER_ROW, grid, legend, of_known
 from jaxgait.plot.sensitivities import shares, tornado
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
 from jaxgait.units import displayed
 
-ONE, EACH, PER_ROW = (6.8, 5.0), (3.6, 3.4), 3
-"""Width and height in inches of the curves of the only trial of a fit, and of each of several; most side by side."""
+ONE, EACH = (6.8, 5.0), (3.6, 3.4)
+"""Width and height in inches of the curves of the only trial of a fit, and of each of several."""
 SIDES = {"right": BLUE, "left": ORANGE}
 """Colours of the legs."""
 BESIDE = 4.0

@@ -585,6 +585,7 @@ def test_a_second_process_traces_only_what_has_changed(tmp_path):
     np.testing.assert_allclose(changed[1][2], np.array(first[1][2]) / 2.0, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="makes symbolic links")
 def test_libraries_in_a_folder_of_any_name_are_stored_and_found(tmp_path):
     """As after `pip install --target`: nothing had an identity, and every process traced and compiled again."""

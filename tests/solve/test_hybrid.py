@@ -236,6 +236,7 @@ def members(kind, **values):
 MARKS = jnp.linspace(0.01, 0.9, 50)
 
 
+@pytest.mark.slow
 def test_phases_may_be_bound_methods_under_jit():
     """They hash their object, whose leaves are traced. A pendulum's times are elliptic integrals."""
     runs = many(members(Swinging, mark=MARKS), events=3)

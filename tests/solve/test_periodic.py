@@ -68,6 +68,7 @@ def test_orbits_of_higher_order_and_batches():
         assert abs(float(there[0, 0] - z[0])) > 0.1
 
 
+@pytest.mark.slow
 def test_the_tolerance_is_within_reach_of_the_precision():
     solve = lambda a: fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([0.5, 0.2], jnp.float32))
 
@@ -127,6 +128,7 @@ def test_no_gait_is_a_status():
     assert int(lost.status) == Outcome.NO_RETURN
 
 
+@pytest.mark.slow
 def test_a_search_that_ends_well_or_is_traced_does_not_warn():
     """Loops in JAX handle failures themselves."""
     solve = lambda a: fixed_point(henon, {"a": a, "b": 0.3}, jnp.array([0.5, 0.2]))
@@ -440,6 +442,7 @@ def test_a_fixed_point_through_events_has_no_second_derivative():
         jax.jit(jax.jacfwd(jax.jacfwd(speed)))(0.8)
 
 
+@pytest.mark.slow
 def test_two_returns_are_one_after_the_other():
     two = PoincareMap(STEPS, section="touch-down", coordinates=AT_GROUND, events=2)
     value, twice = jax.jit(lambda z: linearised(two, Hopper(), z))(jnp.array([2.5]))

@@ -197,6 +197,7 @@ class RimlessWheel(eqx.Module):
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 def test_a_wheel_that_rocks_to_rest_never_falls_through_its_spokes(precision):
     """Rolling, it converges to the rate of McGeer's rimless wheel; rocking, two guards fire in turn without end."""

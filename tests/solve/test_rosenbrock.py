@@ -85,6 +85,7 @@ def test_slope_that_jumps(solver):
     assert largest_error(problem.solve(solver(), rtol=1e-7), problem.exact(problem.t1)) < 2e-5
 
 
+@pytest.mark.slow
 def test_any_pytree_gives_the_same_answer():
     """Named scalars, an array, and a vector too long to unroll."""
     problem = problems.nonlinear()
@@ -148,6 +149,7 @@ def test_reverse_mode_agrees_with_forward_mode():
         np.testing.assert_allclose(forward[key], reverse[key], rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_initial_state_and_span_are_differentiated():
     def end(x0, t1):
         problem = problems.nonlinear()

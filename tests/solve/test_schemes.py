@@ -136,6 +136,7 @@ def test_phases_may_be_any_sequence(source):
     assert simulate(model, duration=0.5).attrs["status_text"] == "completed"
 
 
+@pytest.mark.slow
 def test_inherited_transitions_end_a_smooth_run_as_they_end_an_event_driven_one():
     with pytest.warns(IncompleteRun, match="ended early: landed"):
         exact, smooth = simulate(Thrown(), duration=2.0), simulate(SmoothlyThrown(), duration=2.0, max_step=1e-3)
@@ -207,6 +208,7 @@ def test_the_error_of_grad_in_forward_mode_names_the_remedy():
         jax.grad(_end("forward"))(6.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "derivative",
     [
@@ -267,6 +269,7 @@ def test_event_driven_solves_have_the_derivatives_of_their_mode():
             derivative(_landed(mode))(1.225)
 
 
+@pytest.mark.slow
 def test_both_modes_give_the_same_derivative():
     """Of cos(rate) at 1 s."""
     forward, reverse = jax.jit(jax.jacfwd(_end("forward")))(6.0), jax.jit(jax.grad(_end("reverse")))(6.0)

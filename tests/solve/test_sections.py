@@ -73,6 +73,7 @@ def test_what_only_shifts_may_be_left_out(model, section):
     assert fixed_point(section, model, start).status == CONVERGED
 
 
+@pytest.mark.slow
 def test_a_component_that_is_left_out_and_counts_is_named():
     with pytest.warns(
         UserWarning, match=r"gait of Driven does not repeat: .* other values of x .*, spin \(0\. for 0\.2128\)"

@@ -43,6 +43,7 @@ def test_a_load_that_begins_while_a_mechanism_rests_is_not_missed():
     assert np.abs(run.x).max() > 0.02
 
 
+@pytest.mark.slow
 def test_a_run_at_rest_takes_the_least_number_of_steps():
     rest = {"initial_state": {"x": 0.0, "v": 0.0}, "samples": 1}
     assert LEAST_STEPS <= simulate(Oscillator(), **rest).attrs["steps"] <= LEAST_STEPS + 5
@@ -117,6 +118,7 @@ def test_a_start_is_converted_to_the_units_of_the_model():
         simulate(Bungee(), duration=1.0, initial_state={"v": start.assign_attrs(units="mph")})
 
 
+@pytest.mark.slow
 def test_a_sample_of_a_run_continues_it():
     whole = simulate(Bungee(), duration=2.0, samples=4, rtol=1e-9)
     first = simulate(Bungee(), duration=1.0, samples=2, rtol=1e-9)
@@ -170,6 +172,7 @@ def test_a_start_of_dicts_is_taken_whole_or_by_components():
     assert float(part.part_x[-1]) == float(whole.part_x[-1]) == pytest.approx(2.0 * np.cos(1.0), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_state_that_is_a_dict_is_continued_and_converted():
     class Flat(Nested):
         variables: ClassVar = {name: Variable("m", name) for name in ("x", "v")}

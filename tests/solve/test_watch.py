@@ -42,6 +42,7 @@ def test_times_and_states_are_those_of_the_closed_form():
     np.testing.assert_allclose(np.abs(run.v_after), 6.0, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_watching_changes_no_result_even_with_too_many_events():
     model, sampling = Oscillator(), Sampling.of(Oscillator(), None, 2.0, 7)
     blind, seeing = (jax.jit(partial(scheme_for(model, max_events=n).run, sampling=sampling))(model) for n in (0, 3))

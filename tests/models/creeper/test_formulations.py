@@ -159,6 +159,7 @@ def test_recursions_agree_with_those_of_trees_in_body_axes(case):
     close(case.mass_matrix, case.mass_matrix_of_tree)
 
 
+@pytest.mark.slow
 def test_the_chains_drive_force_is_that_of_the_operators():
     """In extension from the bodies ahead of the shaft, in retraction from the base behind it."""
     chain = CreeperChain(manoeuvre="steer")
