@@ -97,7 +97,7 @@ def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
         return f"{how} outside its limits: {goal.bounds[worst]}, reached {float(evaluation.values[1 + worst]):.6g}"
     if evaluation.multiplier >= record.stability:
         return f"ended on an unstable gait (multiplier {float(evaluation.multiplier):.3g}): walks diverge from it"
-    walls = record.space.walls(row.x)
+    walls = record.space.walls(record.space.on_walls(row.x))
     at = f" on the bound {' and '.join(walls)}" if walls else ""
     if i in record.unreliable:
         return _without_gradient(record, i, end, at)

@@ -31,6 +31,8 @@ T = TypeVar("T")
 
 _OFF_THE_WALLS = 0.1
 """Distance of Sobol points from each bound, as a fraction of the box, because gradients may break off there."""
+NEAR_BOUND = 1e-5
+"""Distance from a bound, as a fraction of the box, below which a design counts as on it."""
 MAX_DRAWS = 64
 """Largest number of samples to draw starts from, of which the model may reject some points."""
 
@@ -179,6 +181,11 @@ class Space:
     def columns(self, x: Float[np.ndarray, "b n"]) -> dict[str, Float[np.ndarray, " b"]]:
         """Several points of the unit box as parameters by name, in their units."""
         return dict(zip(self.names, self.physical(x).T, strict=True))
+
+    @staticmethod
+    def on_walls(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """A point of the unit box (no dimension), on the bounds that are nearer than `NEAR_BOUND`."""
+        return np.where(x < NEAR_BOUND, 0.0, np.where(x > 1.0 - NEAR_BOUND, 1.0, x))
 
     def walls(self, x: Float[np.ndarray, " n"]) -> list[str]:
         """The bounds on which a point of the unit box (no dimension) lies, as "name = value", lower ones first."""

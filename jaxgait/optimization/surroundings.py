@@ -100,10 +100,9 @@ def active_normals(
 ) -> Normals:
     """Bounds and limits that can be active at a point; arguments as in `balance`, with their shapes and units.
 
-    A limit can be active if its slack, relative to its value, is less than `near` (no dimension), and a bound if the
-    point is nearer to it than this fraction of the box.
+    A limit can be active if its slack, relative to its value, is less than `near`; a bound, see `Space.on_walls`.
     """
-    x = np.where(x < near, 0.0, np.where(x > 1.0 - near, 1.0, x))
+    x = space.on_walls(x)
     scales = np.array([one.scale for one in goal.bounds])
     binding = goal.slack(values) < near if goal.limits else np.zeros(0, bool)
     normals = goal.slack_slopes(slopes)[binding] * scales[binding, None] if goal.limits else np.zeros((0, len(x)))
@@ -152,19 +151,17 @@ def around(
     sides = _sides(evaluate, search, x, evaluation)
     if not sides.valid.any(axis=0).all():
         return None
+    x, value = space.on_walls(x), float(evaluation.values[0, 0])
     slope, multipliers = balance(space, goal, sign, x, evaluation.values[0], evaluation.slopes[0])
     forces = np.array([multipliers.get(str(one), 0.0) * one.sign for one in goal.bounds])
-    size = abs(float(evaluation.values[0, 0]))
     weights = np.concatenate([[1.0], sign * forces])
-    hessian = _hessian(sides, weights, size)
+    hessian = _hessian(sides, weights, abs(value))
     curvature, directions = np.linalg.eigh(hessian)
     order = np.argsort(np.abs(curvature))
-    named = {"parameter": space.names, "by": space.names}
     what, units = "second derivatives of the objective", {*space.units}
     product = f"{what}, in its unit per product of the parameters' units"
     unit = ratio(ratio(goal.label["units"], space.units[0]), space.units[0])
-    value, memory = float(evaluation.values[0, 0]), evaluate.memory(search)
-    loss, free = tolerated_loss(value, variation), (x > 0.0) & (x < 1.0)
+    loss, free, memory = tolerated_loss(value, variation), (x > 0.0) & (x < 1.0), evaluate.memory(search)
     ends = _estimated(goal, sign, x, evaluation, hessian, loss, memory is not None)
     judge = lambda one: _judged(goal, one, sign * (value - float(one.values[0])), loss, words)
     _check_ends(ends, evaluate, memory, x, stability, judge)
@@ -176,7 +173,7 @@ def around(
     walls = [*np.flatnonzero(x <= 0.0), *np.flatnonzero(x >= 1.0)]
     held = np.zeros(len(x))
     held[walls] = [multipliers.get(name, 0.0) for name in space.walls(x)] * space.spacing.slopes(x)[walls]
-    difference = _difference(sides, size)
+    difference = _difference(sides, abs(value))
     ridge, unknown = _along_ridge(x, -sign * hessian, free, normals, loss, held, room, difference)
     return Local(
         slope,
@@ -184,7 +181,7 @@ def around(
         multipliers,
         xr.DataArray(
             space.spacing.hessian(x, weights @ evaluation.slopes[0, : len(weights)], hessian),
-            named,
+            {"parameter": space.names, "by": space.names},
             ("parameter", "by"),
             attrs=labels(unit, what) if len(units) == 1 else {"long_name": product},
         ),
