@@ -61,6 +61,31 @@ def is_address(path: str | os.PathLike[str]) -> bool:
     return bool(_ADDRESS.match(os.fspath(path)))
 
 
+def local(path: str | os.PathLike[str]) -> pathlib.Path:
+    """The path of a file on this machine.
+
+    Raises:
+        ValueError: for an address.
+
+    Examples:
+        >>> from jaxgait import files
+        >>> files.local("s3://bucket/run.nc")
+        Traceback (most recent call last):
+            ...
+        ValueError: cannot write s3://bucket/run.nc: it is an address, give the name of a file
+    """
+    if is_address(path):
+        raise ValueError(f"cannot write {os.fspath(path)}: it is an address, give the name of a file")
+    return pathlib.Path(path)
+
+
+def in_its_folder(path: str | os.PathLike[str]) -> pathlib.Path:
+    """The path of a file on this machine, whose folder is made if it is missing; see `local`."""
+    here = local(path)
+    here.parent.mkdir(parents=True, exist_ok=True)
+    return here
+
+
 def flush(*paths: pathlib.Path) -> None:
     """Flushes files and folders to the disk, several at once, which takes hardly longer than one.
 
@@ -163,6 +188,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
     The draft's name has the same ending. Where it must not or cannot replace the file, its content is copied.
 
     Raises:
+        ValueError: for an address.
         OSError: naming the file, if it cannot be written. Other errors of the block, such as for a missing input, are
             its own: of its errors, those are about the file that name the draft (see `not_written`), or that name no
             file and are of a full or broken disk, a quota or a limit.
@@ -174,7 +200,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
         >>> print(draft.suffix, draft.exists())
         .csv False
     """
-    path = pathlib.Path(path)
+    path = local(path)
     target = pathlib.Path(os.path.realpath(path))
     with _named(path):
         old = path.exists()

@@ -206,3 +206,14 @@ def test_special_files_are_written_in_place(tmp_path):
         files.text(f"/dev/fd/{file.fileno()}", "into it")
         assert file.read() == "into it"
     assert got == ["through"] and stat.S_ISFIFO(fifo.stat().st_mode) and stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/run.txt", pathlib.Path("s3://bucket/run.txt")])
+def test_nothing_is_written_to_an_address(address, tmp_path, monkeypatch):
+    """It would go to a folder "s3:" here."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"cannot write s3:/+bucket/run\.txt: it is an address"):
+        files.text(address, "words")
+    with pytest.raises(ValueError, match="it is an address"):
+        files.in_its_folder(address)
+    assert not list(tmp_path.iterdir())

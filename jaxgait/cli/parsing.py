@@ -226,8 +226,7 @@ def check_output(path: pathlib.Path | None, *, kinds: Collection[str] = ()) -> N
     """
     if path is None:
         return
-    if files.is_address(path):
-        raise ValueError(f"cannot write {path}: it is an address, give the name of a file")
+    files.local(path)
     if path.is_dir():
         raise IsADirectoryError(f"cannot write {path}: it is a folder, give the name of a file")
     if path.exists() and not path.is_file():

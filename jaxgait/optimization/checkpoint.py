@@ -37,9 +37,9 @@ class Checkpoint:
         """Reads the file, if it exists.
 
         Raises:
-            ValueError: if it is not a checkpoint, or that of another search, with the differences.
+            ValueError: if it is not a checkpoint, or that of another search, with the differences; for an address.
         """
-        self._path, self._known, self._memories = None if path is None else pathlib.Path(path), {}, {}
+        self._path, self._known, self._memories = None if path is None else files.local(path), {}, {}
         self._file: Any = None
         self._head = json.loads(json.dumps(fingerprint))
         if self._path is not None and self._path.exists() and self._path.stat().st_size:

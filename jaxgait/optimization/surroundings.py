@@ -100,7 +100,7 @@ def active_normals(
 ) -> Normals:
     """Bounds and limits that can be active at a point; arguments as in `balance`, with their shapes and units.
 
-    A limit can be active if its slack, relative to its value, is less than `near`; a bound, see `Space.on_walls`.
+    A limit can be active if its slack, relative to its value, is below `near` (no dimension); bounds: `Space.on_walls`.
     """
     x = space.on_walls(x)
     scales = np.array([one.scale for one in goal.bounds])

@@ -150,7 +150,7 @@ class Film(FuncAnimation):
         changes = encoder() if writer == "ffmpeg" else {}
         if changes is None:
             raise ValueError(f"cannot write {path}: ffmpeg is missing: {INSTALL}, or write a .gif")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        files.in_its_folder(path)
         dpi = WIDTH / self.figure.get_figwidth() if dpi is None else dpi
         with (
             style(**changes, figure__constrained_layout__use=False),  # the figure has its own layout

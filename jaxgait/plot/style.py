@@ -333,7 +333,7 @@ def save(
         _resize(figure, check_side("width_mm", width_mm), height)
     elif height_mm is not None:
         raise ValueError("height_mm needs width_mm")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    files.in_its_folder(path)
     figure.align_labels([ax for ax in figure.axes if ax.get_aspect() == "auto"])  # others do not fill their place
     drawn = io.BytesIO()
     with mpl.rc_context(_SAVED):

@@ -119,8 +119,7 @@ class Explorer:
         if path.suffix.lower() != ".html":
             raise ValueError(f"cannot write {path}: the name of a page must end in .html")
         page = self.html
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.text(path, page)
+        files.text(files.in_its_folder(path), page)
         return path
 
     def __repr__(self) -> str:
