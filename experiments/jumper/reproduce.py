@@ -10,7 +10,7 @@ from jaxgait.reproduction import parts
 from . import design, scans, table
 
 TITLE = "The human jumper"
-MINUTES = 4
+MINUTES = 5
 INTRO = (
     "Chen, Yan and Jin (2003) replace the one-sided constraint between sole and ground by forces at many flexible "
     "points. They print the size of the joints' swings, but no segment table, no studs and no timing, and our copy "

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import jax
 import numpy as np
 from jaxtyping import Float
-from tqdm import tqdm
 
 from jaxgait import checks
 from jaxgait.analysis.branches import Between
 from jaxgait.analysis.families import Family, Gaits, gaits
 from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, bifurcation_values, crossing_mode, sign_changes
 from jaxgait.checks import shown
+from jaxgait.notes import waiting
 from jaxgait.precision import float64_default
 
 CROSSINGS: tuple[Bifurcation, ...] = ("branch point", *BIFURCATIONS[1:])
@@ -41,7 +41,7 @@ class Crossing(NamedTuple):
 
 
 @float64_default
-def crossings(family: Family, branches: Gaits, *, width: float, progress: bool = False) -> list[Crossing]:
+def crossings(family: Family, branches: Gaits, *, width: float, progress: bool | None = None) -> list[Crossing]:
     """Locates the changes of stability between neighbouring gaits of followed branches.
 
     Two changes of the same kind between neighbouring gaits, such as a short interval of doubled period, cancel and are
@@ -51,7 +51,7 @@ def crossings(family: Family, branches: Gaits, *, width: float, progress: bool =
         family: return map and members, those of the branches.
         branches: result of `follow`.
         width: tolerance of a bifurcation's location, in the parameter's own unit.
-        progress: whether to show a progress bar.
+        progress: whether to show a progress bar; None: only on a terminal.
 
     Raises:
         ValueError: for a width that is not positive, for gaits that were not followed in this family, and for
@@ -79,15 +79,17 @@ def crossings(family: Family, branches: Gaits, *, width: float, progress: bool =
         _Bracket(int(kind), Between(end(at(point, lane), kind), end(at(point + 1, lane), kind)))
         for point, lane, kind in zip(*np.nonzero(sign_changes(bifurcation_values(branches.multipliers))), strict=True)
     ]
-    for count in tqdm(range(MAX_SECANTS), desc="bifurcations", unit="secant", disable=not progress):
-        wide = [b for b in brackets if not b.done]
-        if not wide:
-            break
-        tried = np.array([b.next(count) for b in wide])
-        guesses = np.stack([b.gaits.guess(p, lambda one: one.z) for b, p in zip(wide, tried, strict=True)])
-        new = gaits(family, np.array([b.gaits.near_and_far[0].member for b in wide]), tried, guesses)
-        for i, b in enumerate(wide):
-            b.narrow(Gaits(*(field[i] for field in new)), width)
+    with waiting("bifurcations", "secant", progress) as bar:
+        for count in range(MAX_SECANTS):
+            wide = [b for b in brackets if not b.done]
+            if not wide:
+                break
+            tried = np.array([b.next(count) for b in wide])
+            guesses = np.stack([b.gaits.guess(p, lambda one: one.z) for b, p in zip(wide, tried, strict=True)])
+            new = gaits(family, np.array([b.gaits.near_and_far[0].member for b in wide]), tried, guesses)
+            for i, b in enumerate(wide):
+                b.narrow(Gaits(*(field[i] for field in new)), width)
+            bar.update()
     return [c for c in (b.crossing() for b in brackets) if c is not None]
 
 

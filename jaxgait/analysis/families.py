@@ -25,7 +25,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
-from tqdm import tqdm
 
 from jaxgait import checks
 from jaxgait.analysis.branches import (
@@ -42,6 +41,7 @@ from jaxgait.analysis.branches import (
 from jaxgait.analysis.floquet import floquet
 from jaxgait.model import Scalar
 from jaxgait.native import kept
+from jaxgait.notes import waiting
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import Rule, many
@@ -339,7 +339,7 @@ def follow(
     values: Float[np.ndarray, " points"] | Float[np.ndarray, "points b"],
     z0: Float[np.ndarray, "b order n"],
     *,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Gaits:
     """Follows the branches of some members along values of the parameter; NaN after the loss of a branch.
 
@@ -352,7 +352,7 @@ def follow(
         values: values of the parameter in its own unit, in the order in which to follow them; the same for all
             members, or one column per member.
         z0: first guesses at the first value.
-        progress: whether to show a progress bar.
+        progress: whether to show a progress bar; None: only on a terminal.
 
     Returns:
         The gaits, with leading axes (points, b).
@@ -372,8 +372,10 @@ def follow(
     members = np.asarray(members)
     rows = np.broadcast_to(np.reshape(values, (len(values), -1)), (len(values), len(members)))
     steps = [gaits(family, members, rows[0], z0)]
-    for row in tqdm(rows[1:], desc="branches", unit="value", disable=not progress):
-        steps.append(_next_gaits(family, members, steps[-1], row))
+    with waiting("branches", "value", progress, total=len(rows) - 1) as bar:
+        for row in rows[1:]:
+            steps.append(_next_gaits(family, members, steps[-1], row))
+            bar.update()
     return Gaits(*(np.stack(field) for field in zip(*steps, strict=True)))
 
 

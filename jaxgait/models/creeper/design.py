@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import diffrax
 
@@ -24,6 +25,18 @@ STABLE_STEP = 8e-5
 in which a sliding pad's bristles follow, their deflection at the limit over the speed."""
 CYCLES = 4
 """Cycles of the gait in a run."""
+SETTINGS = {
+    "starts": 1,
+    "tolerance": 1e-5,
+    "strides": CYCLES,
+    "samples": 200,
+    "solver": diffrax.Bosh3(),
+    "rtol": 1e-5,
+    "atol": 1e-8,
+    "max_step": STABLE_STEP,
+    "batch": 1,
+}
+"""Of the search and its runs."""
 
 
 @by_name()
@@ -34,6 +47,7 @@ def fastest_gait(
     force_limit: float = 1.0,
     slip_limit: float = 0.015,
     iterations: int = 12,
+    **search: Any,
 ) -> Optimum:
     """Maximises the mean speed in m/s over parameters of the gait, starting from the model's own.
 
@@ -47,6 +61,7 @@ def fastest_gait(
         force_limit: largest pull and push of the actuator in N.
         slip_limit: largest fraction of the strokes lost (no dimension).
         iterations: largest number of iterations.
+        search: further arguments of `jaxgait.optimize`.
 
     Raises:
         jaxgait.outcome.NoResult: if no gait that was evaluated meets the limits.
@@ -58,15 +73,6 @@ def fastest_gait(
         over=over,
         subject_to=limits,
         gradient="run",
-        starts=1,
         iterations=iterations,
-        tolerance=1e-5,
-        strides=CYCLES,
-        samples=200,
-        solver=diffrax.Bosh3(),
-        rtol=1e-5,
-        atol=1e-8,
-        max_step=STABLE_STEP,
-        batch=1,
-        progress=False,
+        **SETTINGS | search,
     )

@@ -8,6 +8,7 @@ is integrated.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import jax
 import numpy as np
@@ -94,6 +95,7 @@ def least_work(
     starts: int = 4,
     iterations: int = 80,
     samples: int = 200,
+    **search: Any,
 ) -> Optimum:
     """Finds the gait with the least positive work of all actuators per metre that is no slower than the initial gait.
 
@@ -109,6 +111,7 @@ def least_work(
         iterations: largest number of iterations of each search.
         samples: samples of a step, of which at least `measures.MIN_SAMPLES` are taken; limits may be missed between few
             of them.
+        search: further arguments of `jaxgait.optimize`.
 
     Raises:
         jaxgait.outcome.NoResult: no search ended within its limits.
@@ -131,11 +134,10 @@ def least_work(
         subject_to=limits,
         starts=_starts(model, over, starts),
         iterations=iterations,
-        tolerance=1e-7,
         gradient="run",
         scheme="Prescribed",
         samples=samples,
-        progress=False,
+        **{"tolerance": 1e-7} | search,
     )
 
 

@@ -67,6 +67,7 @@ def highest_jump(
     *,
     starts: int = DEFAULT_STARTS,
     iterations: int = 150,
+    **search: Any,
 ) -> Optimum:
     """Maximises the jump height in m; peak force and angular momentum stay below those of the initial jumper.
 
@@ -78,6 +79,7 @@ def highest_jump(
         over: parameters of the timing and their bounds in s.
         starts: number of starts.
         iterations: number of iterations of each search, which may take three times as many more from kinks.
+        search: further arguments of `jaxgait.optimize`.
 
     Returns:
         The optimum; its model is an `ArmSwinger`, of which `jumper()` is the ordinary jumper.
@@ -106,7 +108,5 @@ def highest_jump(
         gradient="run",
         starts=starts,
         iterations=iterations,
-        tolerance=1e-5,
-        progress=False,
-        **SETTINGS,
+        **{"tolerance": 1e-5} | SETTINGS | search,
     )

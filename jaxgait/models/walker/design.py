@@ -68,5 +68,5 @@ def fastest_stable_gait(
         jaxgait.outcome.NoResult: if no gait that was evaluated meets the limit.
     """
     limits = [at_most(MULTIPLIER, stability)]
-    request = {"starts": 1, "gradient": "differences", "progress": False, "iterations": iterations}
+    request = {"starts": 1, "gradient": "differences", "iterations": iterations}
     return optimize(model, maximize=SPEED, over=over, subject_to=limits, **request | SHORT | search)
