@@ -200,6 +200,7 @@ COVERED = {
     "models/tree/checks.py": "models/tree/test_model.py",
     "models/tree/given.py": "models/tree/test_model.py",
     "models/tree/naming.py": "models/tree/test_model.py",
+    "models/tree/mjcf_robot.py": "models/tree/test_mjcf.py",
     "models/tree/parts.py": "models/tree/test_model.py",
     "definition.py": "test_model.py",
     "notes.py": "cli/test_console.py",

@@ -27,7 +27,7 @@ def arm():
         spatial.Link("c", "b", spatial.prismatic((0, 0, 1)), 1.0, (0.1, 0, -0.1), rod(1.0, 0.3), offset=(0.1, 0, -0.4)),
         spatial.Link("d", "a", spatial.planar(), 0.7, (0.05, 0, 0.1), rod(0.7, 0.3), offset=(0, 0.2, -0.2)),
     ]
-    return spatial.Tree.build(*links)
+    return spatial.Tree.build(*links, armature={"b": 0.3, "d.z": 0.2})
 
 
 def figure():
@@ -38,7 +38,7 @@ def figure():
         spatial.Link("foot", "leg", spatial.hinge((0, 1, 0)), 0.5, (0.05, 0, 0), rod(0.5, 0.2), offset=(0, 0, -0.4)),
         spatial.Link("hand", "trunk", spatial.universal((1, 0, 0), (0, 1, 0)), 0.6, (0, 0, -0.1), rod(0.6, 0.2)),
     ]
-    return spatial.Tree.build(*links)
+    return spatial.Tree.build(*links, armature={"leg.w_x": 0.2, "foot": 0.05, "hand.turn_y": 0.1})
 
 
 def state_of(tree, seed):
@@ -69,10 +69,13 @@ def test_inverse_dynamics_is_lagranges_equation():
     @quickly_compiled
     def both(q, v, a):
         rate = jax.jvp(momentum, (q, v), (v, a))[1] - jax.grad(lagrangian, 0)(q, v)
-        return rate, spatial.inverse_dynamics(tree, spatial.kinematics(tree, q, v), a)
+        motion = spatial.kinematics(tree, q, v)
+        forces, at_rest = (spatial.inverse_dynamics(tree, motion, x) for x in (a, 0.0 * a))
+        return rate, forces, spatial.mass_matrix(tree, motion) @ a, forces - at_rest
 
-    lagrange, newton_euler = both(q, v, a)
+    lagrange, newton_euler, composite, changed = both(q, v, a)
     np.testing.assert_allclose(newton_euler, lagrange, atol=ROUND)
+    np.testing.assert_allclose(composite, changed, atol=ROUND)
 
 
 @pytest.fixture(scope="module")
@@ -226,6 +229,11 @@ def test_bad_trees_raise():
         spatial.Tree.build(spatial.Link("a", "b", spatial.ball(), 1.0))
     with pytest.raises(ValueError, match="two bodies"):
         spatial.Tree.build(spatial.Link("a", None, spatial.ball(), 1.0), spatial.Link("a", "a", spatial.ball(), 1.0))
+    slider = spatial.Link("a", None, spatial.prismatic((1, 0, 0)), 1.0)
+    with pytest.raises(ValueError, match=r"armature: no velocity 'a\.x'; choose one of a$"):
+        spatial.Tree.build(slider, armature={"a.x": 0.1})
+    with pytest.raises(ValueError, match="a planar tree has no rotors"):
+        spatial.Tree.build(slider, armature={"a": 0.1}).in_plane()
 
 
 @pytest.mark.parametrize("axis", [(0.0, 0.0, 0.0), (0.0, float("nan"), 1.0)])

@@ -57,7 +57,8 @@ def inverse_dynamics(tree: Topology, motion: Motion, vdot: Any, wrenches: Any = 
         -15.0
     """
     passed = joint_wrenches(tree, motion, vdot, wrenches, gravity)
-    return tree.algebra.joined([tree.algebra.components(S, f) for S, f in zip(motion.S, passed, strict=True)])
+    tau = tree.algebra.joined([tree.algebra.components(S, f) for S, f in zip(motion.S, passed, strict=True)])
+    return tau if (rotors := tree.rotors()) is None else tau + rotors * vdot
 
 
 @float64_default
@@ -120,7 +121,7 @@ def mass_matrix(tree: Tree, motion: Motion) -> Float[Array, "nv nv"]:
             j = tree.parents[j]
             block = motion.S[j].T @ F
             M = M.at[rows[j], rows[i]].set(block).at[rows[i], rows[j]].set(block.T)
-    return M
+    return M if (rotors := tree.rotors()) is None else M + jnp.diag(rotors)
 
 
 @float64_default
@@ -177,6 +178,8 @@ def hybrid_dynamics(
     algebra, flags = tree.algebra, np.asarray(prescribed, dtype=bool)
     joints = zip(motion.S, motion.bias, tree.v_slices, strict=True)
     sections = [algebra.Section.split(S, bias, rows, vdot, tau, flags) for S, bias, rows in joints]
+    if (rotors := tree.rotors()) is not None:
+        sections = [one._replace(rotors=rotors[one.free]) for one in sections]
     inertia = tree.inertias()
     force = _body_forces(tree, motion, inertia, wrenches)
     for i in reversed(range(len(sections))):
@@ -193,6 +196,8 @@ def hybrid_dynamics(
         accelerations.append(a)
         vdot = algebra.put(vdot, section.free, free_vdot)
         tau = algebra.put(tau, section.driven, algebra.components(section.S_driven, inertia[i] @ a + force[i]))
+    if rotors is not None:
+        tau = tau + jnp.where(flags, rotors * vdot, 0.0)
     bodies = [a - algebra.upward(motion.world[i], gravity) for i, a in enumerate(accelerations)]
     return Accelerations(vdot, tau, bodies)
 

@@ -187,6 +187,8 @@ def energy(tree: Tree | PlanarTree, motion: Motion, gravity: Any = 9.81) -> tupl
     """
     dot, moving = tree.algebra.dot, zip(tree.inertias(), motion.twist, strict=True)
     kinetic = 0.5 * sum((dot(V, inertia @ V) for inertia, V in moving), jnp.zeros(()))
+    if (rotors := tree.rotors()) is not None:
+        kinetic = kinetic + 0.5 * jnp.sum(rotors * motion.v**2)
     whole = momentum(tree, motion)
     return kinetic, whole.mass * tree.algebra.lift(whole.com, gravity)
 

@@ -118,6 +118,8 @@ class Section(NamedTuple):
     """Articulated inertia times the free columns."""
     D_inverse: Float[Array, "k k"] | None = None
     u: Float[Array, " k"] | None = None
+    rotors: Float[Array, " k"] | None = None
+    """Inertia of the rotors of the free columns."""
 
     @classmethod
     def split(
@@ -133,8 +135,9 @@ class Section(NamedTuple):
     def articulate(self, inertia: Float[Array, "6 6"], force: Vec6) -> Section:
         """The section with the articulated inertia and force of the free columns."""
         U = inertia @ self.S_free
-        D_inverse = inverse_spd(self.S_free.T @ U)
-        return self._replace(U=U, D_inverse=D_inverse, u=self.tau - self.S_free.T @ force)
+        D = self.S_free.T @ U
+        D = D if self.rotors is None else D + jnp.diag(self.rotors)
+        return self._replace(U=U, D_inverse=inverse_spd(D), u=self.tau - self.S_free.T @ force)
 
     def seen_from_parent(self, inertia: Float[Array, "6 6"], force: Vec6) -> tuple[Float[Array, "6 6"], Vec6]:
         """Inertia and force that the joint transmits to the parent."""

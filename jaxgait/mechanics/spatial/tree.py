@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -51,6 +51,10 @@ class Topology(eqx.Module):
     @abc.abstractmethod
     def inertias(self) -> list[Any]:
         """Inertia of each body at its origin, in the algebra's terms."""
+
+    def rotors(self) -> Array | None:
+        """Inertia in kg m^2 (kg) that turns with each velocity, (nv,), see `Tree.armature`; None without any."""
+        return None
 
     @property
     def nq(self) -> int:
@@ -117,14 +121,17 @@ class Tree(Topology):
     """Centre of mass in the body's frame, m."""
     inertia: Float[ArrayLike, "n 3 3"]
     """About the centre of mass, in the body's axes, kg m^2."""
+    armature: Float[ArrayLike, " nv"] | None = None
+    """Inertia of rotors that turn with the joints, times the square of their gear ratios: on the diagonal of the mass
+    matrix, kg m^2 (kg); None: there are none. The momentum of their spin is neglected."""
 
     @classmethod
-    def build(cls, *links: Link) -> Tree:
-        """Builds a tree from its links, parents first; numbers may be traced.
+    def build(cls, *links: Link, armature: Mapping[str, Any] | None = None) -> Tree:
+        """Builds a tree from its links, parents first, and `armature` by name of the velocity; numbers may be traced.
 
         Raises:
-            ValueError: for a repeated name, a parent that does not come before its child, and a mass, an inertia or a
-                rotation that no rigid body has (`check_inertia`, `check_rotation`), unless it is traced.
+            ValueError: for a repeated name, a parent that does not come before its child, an armature without a joint,
+                and what no rigid body has (`check_inertia`, `check_rotation`), unless it is traced.
 
         Examples:
             >>> from jaxgait.mechanics.spatial import Link, Tree, free, hinge
@@ -149,6 +156,9 @@ class Tree(Topology):
                 return np.stack([np.asarray(v, dtype=float) for v in values])
             return jnp.stack([_traced(v) for v in values])
 
+        moves = _names(names, [link.joint.velocities for link in links])
+        if unknown := [name for name in armature or () if name not in moves]:
+            raise ValueError(f"armature: no velocity {unknown[0]!r}; choose one of {', '.join(moves)}")
         return cls(
             names=tuple(names),
             parents=tuple(parents),
@@ -158,6 +168,7 @@ class Tree(Topology):
             mass=stack([link.mass for link in links]),
             com=stack([link.com for link in links]),
             inertia=stack([link.inertia for link in links]),
+            armature=stack([armature.get(name, 0.0) for name in moves]) if armature else None,
         )
 
     def rate(self, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Float[Array, " nq"]:
@@ -170,6 +181,10 @@ class Tree(Topology):
         mass, com, inertia = (jnp.asarray(x) for x in (self.mass, self.com, self.inertia))
         return [rigid_inertia(mass[i], com[i], inertia[i]) for i in range(len(self.names))]
 
+    def rotors(self) -> Array | None:
+        """`armature` as an array."""
+        return None if self.armature is None else jnp.asarray(self.armature)
+
     def seats(self) -> list[Placement]:
         """Frame of each joint in its body's parent."""
         offset, rotation = jnp.asarray(self.offset), jnp.asarray(self.rotation)
@@ -179,7 +194,7 @@ class Tree(Topology):
         """The planar form, in unrolled scalars, of a tree that moves in the sagittal plane.
 
         Raises:
-            ValueError: for a joint that leaves the plane, or whose frame is turned in its parent, or traced.
+            ValueError: for rotors, and a joint that leaves the plane, or whose frame is turned in its parent or traced.
 
         Examples:
             >>> from jaxgait.mechanics.spatial import Link, Tree, hinge, kinematics
@@ -194,6 +209,8 @@ class Tree(Topology):
                     f"body {name!r} has a joint that leaves the plane: slide along x and z and turn about y, "
                     "or compute in space"
                 )
+        if self.armature is not None:
+            raise ValueError("a planar tree has no rotors (armature): compute in space")
         if not is_concrete(self.rotation):
             raise ValueError("whether joint frames are turned in their parents is not known of a traced tree")
         if (np.asarray(self.rotation) != np.eye(3)).any():
@@ -266,6 +283,8 @@ class Motion(NamedTuple):
     """Angular and linear velocity (6,) at the body's origin, in body axes."""
     bias: list[Any]
     """Acceleration (6,) in the parent at zero joint accelerations: velocity products; planar: None if none."""
+    v: Any
+    """Velocities (nv,) of the joints."""
 
 
 @float64_default
@@ -291,7 +310,7 @@ def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
     """
     check_lengths(tree.nq, q=q)
     check_lengths(tree.nv, v=v)
-    algebra, motion = tree.algebra, Motion([], [], [], [], [])
+    algebra, motion = tree.algebra, Motion([], [], [], [], [], v)
     parts = zip(tree.joints, tree.seats(), tree.parents, tree.q_slices, tree.v_slices, strict=True)
     for joint, seat, p, a, b in parts:
         moved = algebra.moved(joint, seat, q[a], v[b])

@@ -7,5 +7,5 @@ __getattr__ = lazy(
     mjcf="from_mujoco",
     model="TreeModel TreeState",
     motions="Sampled",
-    parts="ContactPoint Force LockedJoint PrescribedJoint Spring Torque",
+    parts="ContactPoint Force Limits LockedJoint Motor PrescribedJoint Rotor Spring Stop Torque",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -18,14 +18,14 @@ from jaxgait.models.tree.parts import Force, PrescribedJoint, Torque, takes
 from jaxgait.parameters import ParameterError
 
 
-def check_moved(links: Mapping[str, Link], driven: Sequence[str] = ()) -> None:
+def check_moved(links: Mapping[str, Link], moved: Collection[str] = ()) -> None:
     """Rejects bodies without inertia about, or mass along, their joint: no force determines their acceleration.
 
     Numbers may have a batch axis. Bodies beyond count, unless they lie on the joint as well.
 
     Args:
         links: by name, parents first.
-        driven: the bodies whose motion is prescribed.
+        moved: names of the velocities whose motion is prescribed, or that a rotor resists.
 
     Raises:
         ValueError: naming the body and the motion.
@@ -41,9 +41,10 @@ def check_moved(links: Mapping[str, Link], driven: Sequence[str] = ()) -> None:
     beyond = {name: [one for one in links if _descends(links, one, name)] for name in links}
     for name, link in links.items():
         mass = _least(sum((np.asarray(links[one].mass, dtype=float) for one in [name, *beyond[name]]), np.zeros(())))
-        for column, motion in zip(_screws(link), link.joint.velocities, strict=True):
+        motions = link.joint.velocities
+        for column, motion in zip(_screws(link), motions, strict=True):
             turn, slide = np.asarray(column[:3]), np.asarray(column[3:])
-            if name in driven:
+            if (name if len(motions) == 1 else f"{name}.{motion}") in moved:
                 continue
             if slide.any() and mass == 0.0:
                 raise ValueError(f"body {name!r} has no mass along its joint ({motion}): give it one")

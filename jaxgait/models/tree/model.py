@@ -49,7 +49,7 @@ from jaxgait.models.tree.checks import (
 )
 from jaxgait.models.tree.given import contacts_by_name, drives_by_name, links_by_name, start_by_name
 from jaxgait.models.tree.motions import Jumps, jumps
-from jaxgait.models.tree.parts import ContactPoint, Force, LockedJoint, PrescribedJoint, Spring, Torque
+from jaxgait.models.tree.parts import ContactPoint, Force, JointDrive, LockedJoint, PrescribedJoint, Rotor, Torque
 from jaxgait.parameters import ParameterError, ParameterInfo, entries
 from jaxgait.plausible import plausible_range
 
@@ -107,8 +107,8 @@ def _start_velocities(model: TreeModel) -> dict[str, ParameterInfo]:
     }
 
 
-_SLIDING = {"N m/rad": "N/m", "N m s/rad": "N s/m", "rad": "m"}
-"""Units of springs at joints that slide, by those at joints that turn."""
+_SLIDING = {"N m/rad": "N/m", "N m s/rad": "N s/m", "rad": "m", "N m": "N", "kg m^2": "kg"}
+"""Units of drives at joints that slide, by those at joints that turn."""
 
 
 def _plausible(unit: str) -> tuple[float, float] | None:
@@ -117,15 +117,13 @@ def _plausible(unit: str) -> tuple[float, float] | None:
 
 
 def _of_drive(model: TreeModel, drive: Any, name: str, info: ParameterInfo) -> ParameterInfo:
-    """A parameter of a drive, in the units of its joint."""
-    found = naming.velocities(_skeleton(model.links)).get(drive.joint) if isinstance(drive, Spring) else None
-    if found is None:
+    """A parameter of a drive, in the units of its joint, unless a law of the user's own has declared them."""
+    if not isinstance(drive, JointDrive) or isinstance(drive, Torque | PrescribedJoint):
         return info
-    if found.unit == "m/s":
-        return info._replace(unit=_SLIDING[info.unit], doc=info.doc.partition(" (")[0])
-    return info._replace(
-        plausible=_plausible("rad") if name == "rest" else info.plausible, doc=info.doc.partition(" (")[0]
-    )
+    joint = naming.velocities(_skeleton(model.links)).get(drive.joint)
+    if joint is not None and joint.unit == "m/s":
+        return info._replace(unit=_SLIDING.get(info.unit, info.unit))
+    return info._replace(plausible=_plausible("rad")) if info.unit == "rad" else info
 
 
 class TreeModel(Model):
@@ -152,8 +150,8 @@ class TreeModel(Model):
     drives: Mapping[str, Any] = eqx.field(
         converter=drives_by_name, default_factory=OrderedDict, metadata={"refined": _of_drive}
     )
-    """`Spring`, `Torque`, `Force`, `PrescribedJoint`, `LockedJoint` by name, or functions of t, q, v for all forces,
-    shape (nv,)."""
+    """`Spring`, `Stop`, `Motor`, `Torque`, `Rotor`, `PrescribedJoint`, `LockedJoint` at joints, `Force` at points, by
+    name, or functions of t, q, v for all forces, shape (nv,)."""
     start: Mapping[str, Scalar] = entries(_start_coordinates, converter=start_by_name)
     """Coordinates at t = 0 in m and rad, by name; the others are neutral."""
     start_rates: Mapping[str, Scalar] = entries(_start_velocities, converter=start_by_name)
@@ -228,8 +226,10 @@ class TreeModel(Model):
 
     @derived
     def tree(self) -> Tree:
-        """The bodies."""
-        return Tree.build(*self.links.values())
+        """The bodies and rotors."""
+        rotors = [drive for drive in self.drives.values() if isinstance(drive, Rotor)]
+        armature = {of.joint: sum(one.inertia for one in rotors if one.joint == of.joint) for of in rotors}
+        return Tree.build(*self.links.values(), armature=armature)
 
     def initial_state(self) -> TreeState:
         """`start` and `start_rates`; prescribed joints start on their motion."""
@@ -330,7 +330,7 @@ class TreeModel(Model):
     def _driven(self, t: Scalar, tree: Tree, motion: spatial.Motion, q: Array, v: Array) -> tuple[Array, Array]:
         tau, wrenches = jnp.zeros_like(v), jnp.zeros((len(tree.names), 6), dtype=v.dtype)
         for name, drive in self.drives.items():
-            if isinstance(drive, Spring | Torque):
+            if isinstance(drive, JointDrive):
                 i, j = coordinate_of(tree, name, drive.joint)
                 tau = tau.at[j].add(returned(name, drive.force(t, q[i], v[j]), (), "one number"))
             elif isinstance(drive, Force):
@@ -338,7 +338,7 @@ class TreeModel(Model):
                 position, velocity = spatial.point_motion(motion, points)
                 force = returned(name, drive.force(t, position[0], velocity[0]), (3,), "the force along x, y and z")
                 wrenches = wrenches + spatial.point_wrenches(motion, points, position, force[None])
-            elif not isinstance(drive, PrescribedJoint | LockedJoint):
+            else:
                 each = f"one generalised force for each of {', '.join(tree.velocity_names)}"
                 tau = tau + returned(name, drive(t, q, v), (tree.nv,), each).astype(v.dtype)
         return tau, wrenches
@@ -384,8 +384,8 @@ class TreeModel(Model):
 
     def _elastic(self, tree: Tree, loads: Loads) -> Array:
         """Energy in J of all springs, and of contacts whose laws define one."""
-        springs = {name: drive for name, drive in self.drives.items() if isinstance(drive, Spring)}
-        stored = [jnp.asarray(s.energy(loads.q[coordinate_of(tree, name, s.joint)[0]])) for name, s in springs.items()]
+        drives = {name: drive for name, drive in self.drives.items() if isinstance(drive, JointDrive)}
+        stored = [jnp.asarray(d.energy(loads.q[coordinate_of(tree, name, d.joint)[0]])) for name, d in drives.items()]
         stored += [c.energy(loads.depth[i]) for i, c in enumerate(self.contacts.values())]
         return sum(stored, jnp.zeros(()))
 
@@ -444,10 +444,9 @@ class TreeModel(Model):
         self._check_names(tree)
         for link in self.links.values():
             spatial.check_link(link)
-        driven = {j for _, j, _ in self._motions(tree)}
-        check_moved(
-            self.links, [n for n, at in zip(tree.names, tree.v_slices, strict=True) if driven & {*range(tree.nv)[at]}]
-        )
+        moved = [drive.joint for _, _, drive in self._motions(tree)]
+        rotors = [d.joint for d in self.drives.values() if isinstance(d, Rotor) and np.all(np.asarray(d.inertia) > 0.0)]
+        check_moved(self.links, [*moved, *rotors])
         neutral = zip(tree.coordinate_names, np.asarray(tree.neutral()).tolist(), strict=True)
         start = [np.asarray(self.start.get(name, usual)) for name, usual in neutral]
         spatial.check_quaternions(tree.coordinate_names, np.stack(np.broadcast_arrays(*start), axis=-1))
@@ -467,7 +466,7 @@ class TreeModel(Model):
         for name, drive in self.drives.items():
             if isinstance(drive, Force):
                 index_of(f"drives[{name!r}]", "body", tree.names, drive.body)
-            elif isinstance(drive, Spring | Torque | PrescribedJoint | LockedJoint):
+            elif isinstance(drive, JointDrive):
                 coordinate_of(tree, name, drive.joint)
             check_law(name, drive)
         prescribed = [drive.joint for _, _, drive in self._motions(tree)]

@@ -24,7 +24,20 @@ from jaxgait.mechanics.friction import Bristle, Coulomb, FrictionLaw, Stribeck
 from jaxgait.parameters import ParameterError, parameter, part
 from jaxgait.precision import float64_default
 
-__all__ = ["ContactPoint", "Force", "Function", "LockedJoint", "PrescribedJoint", "Spring", "Torque"]
+__all__ = [
+    "ContactPoint",
+    "Force",
+    "Function",
+    "JointDrive",
+    "Limits",
+    "LockedJoint",
+    "Motor",
+    "PrescribedJoint",
+    "Rotor",
+    "Spring",
+    "Stop",
+    "Torque",
+]
 
 ANY = (float("-inf"), float("inf"))
 """Bodies may have any size, so no value is implausible."""
@@ -200,8 +213,32 @@ class ContactPoint(Immutable):
 
 
 @float64_default
-class Spring(Immutable):
-    """A spring with a damper at one joint coordinate: -stiffness (q - rest) - damping v.
+class JointDrive(Immutable):
+    """A drive at one joint coordinate, named as in `Tree.velocity_names`; by itself it has no force.
+
+    Units are those of joints that turn: for one that slides, read m for rad, and N for N m.
+
+    Examples:
+        >>> from jaxgait.models.tree.parts import JointDrive, LockedJoint
+        >>> lock = LockedJoint("knee")
+        >>> print(isinstance(lock, JointDrive), lock.force(0.0, q=0.7, v=1.0), lock.energy(0.7))  # N m, J
+        True 0.0 0.0
+    """
+
+    joint: str = eqx.field(static=True)
+
+    def force(self, t: Scalar, q: Scalar, v: Scalar) -> Any:
+        """Generalised force in N m (N if the joint slides) at a coordinate in rad (m) and its rate."""
+        return 0.0
+
+    def energy(self, q: Scalar) -> Scalar:
+        """Elastic energy in J at a coordinate in rad (m)."""
+        return 0.0
+
+
+@float64_default
+class Spring(JointDrive):
+    """A spring with a damper: -stiffness (q - rest) - damping v.
 
     Examples:
         >>> from jaxgait.models.tree.parts import Spring
@@ -210,14 +247,11 @@ class Spring(Immutable):
         -22.0 2.0
     """
 
-    joint: str = eqx.field(static=True)
     stiffness: Scalar = parameter(
-        0.0, unit="N m/rad", doc="stiffness of the joint (N/m if it slides)", bounds="nonnegative", plausible=ANY
+        0.0, unit="N m/rad", doc="stiffness of the joint", bounds="nonnegative", plausible=ANY
     )
-    damping: Scalar = parameter(
-        0.0, unit="N m s/rad", doc="damping of the joint (N s/m if it slides)", bounds="nonnegative", plausible=ANY
-    )
-    rest: Scalar = parameter(0.0, unit="rad", doc="coordinate at rest (m if the joint slides)", plausible=ANY)
+    damping: Scalar = parameter(0.0, unit="N m s/rad", doc="damping of the joint", bounds="nonnegative", plausible=ANY)
+    rest: Scalar = parameter(0.0, unit="rad", doc="coordinate at rest", plausible=ANY)
 
     def force(self, t: Scalar, q: Scalar, v: Scalar) -> Scalar:
         """Generalised force in N m (N if the joint slides) at a coordinate in rad (m) and its rate."""
@@ -229,8 +263,113 @@ class Spring(Immutable):
 
 
 @float64_default
-class Torque(eqx.Module):
-    """A moment (force, if the joint slides) at one joint coordinate.
+class Stop(JointDrive):
+    """Ends of a joint's range, each a spring and a damper that push and never pull: max(stiffness d + damping d', 0).
+
+    d is how far the coordinate is beyond an end.
+
+    Examples:
+        >>> from jaxgait.models.tree.parts import Stop
+        >>> knee = Stop("knee", lowest=0.0, highest=2.4, stiffness=500.0, damping=5.0)
+        >>> [round(float(knee.force(0.0, q, v)), 6) for q, v in ((1.2, 3.0), (-0.1, -2.0), (-0.1, 20.0))]  # N m
+        [0.0, 60.0, 0.0]
+        >>> print(round(float(knee.energy(-0.1)), 6))  # J
+        2.5
+    """
+
+    lowest: Scalar = parameter(MISSING, unit="rad", doc="lower end of the joint's range", plausible=ANY)
+    highest: Scalar = parameter(MISSING, unit="rad", doc="upper end of the joint's range", plausible=ANY)
+    stiffness: Scalar = parameter(
+        MISSING, unit="N m/rad", doc="stiffness of the ends", bounds="positive", plausible=ANY
+    )
+    damping: Scalar = parameter(0.0, unit="N m s/rad", doc="damping of the ends", bounds="nonnegative", plausible=ANY)
+
+    def check_together(self, label: str) -> None:
+        """Rejects a range that ends before it begins."""
+        _check_order(self, label)
+
+    def force(self, t: Scalar, q: Scalar, v: Scalar) -> Array:
+        """Generalised force in N m (N if the joint slides) at a coordinate in rad (m) and its rate."""
+        below, above = self.lowest - q, q - self.highest
+        push = lambda depth, rate: jnp.where(
+            depth > 0.0, jnp.maximum(self.stiffness * depth + self.damping * rate, 0), 0
+        )
+        return push(below, -v) - push(above, v)
+
+    def energy(self, q: Scalar) -> Array:
+        """Elastic energy in J at a coordinate in rad (m)."""
+        beyond = jnp.maximum(jnp.maximum(self.lowest - q, q - self.highest), 0.0)
+        return 0.5 * self.stiffness * beyond**2
+
+
+@float64_default
+class Limits(Immutable):
+    """The least and the largest moment of a motor.
+
+    Examples:
+        >>> from jaxgait.models.tree.parts import Limits
+        >>> print(Limits(-40.0, 60.0).highest)  # N m
+        60.0
+    """
+
+    lowest: Scalar = parameter(MISSING, unit="N m", doc="least moment", plausible=ANY)
+    highest: Scalar = parameter(MISSING, unit="N m", doc="largest moment", plausible=ANY)
+
+    def check_together(self, label: str) -> None:
+        """Rejects limits in the wrong order."""
+        _check_order(self, label)
+
+
+@float64_default
+class Motor(JointDrive):
+    """A motor with constant commands, a moment or those of a servo: moment + stiffness (position - q) - damping v.
+
+    A servo that holds a speed has the moment damping times speed. `Torque` has any law.
+
+    Examples:
+        >>> from jaxgait.models.tree.parts import Limits, Motor
+        >>> hip = Motor("hip", stiffness=80.0, damping=2.0, position=0.5, limits=Limits(-30.0, 30.0))
+        >>> [round(float(hip.force(0.0, q, 1.0)), 6) for q in (0.3, -0.5)]  # N m
+        [14.0, 30.0]
+    """
+
+    moment: Scalar = parameter(0.0, unit="N m", doc="moment at the commanded position, at rest", plausible=ANY)
+    stiffness: Scalar = parameter(0.0, unit="N m/rad", doc="moment per error of position", plausible=ANY)
+    damping: Scalar = parameter(0.0, unit="N m s/rad", doc="loss of moment per speed", plausible=ANY)
+    position: Scalar = parameter(0.0, unit="rad", doc="commanded position", plausible=ANY)
+    limits: Limits | None = part(None, doc="limits of the moment")
+
+    def force(self, t: Scalar, q: Scalar, v: Scalar) -> Scalar:
+        """Generalised force in N m (N if the joint slides) at a coordinate in rad (m) and its rate."""
+        wanted = self.moment + self.stiffness * (self.position - q) - self.damping * v
+        return wanted if self.limits is None else jnp.clip(wanted, self.limits.lowest, self.limits.highest)
+
+
+@float64_default
+class Rotor(JointDrive):
+    """The rotor of a motor that turns with a joint, geared up: its inertia adds to that of what the joint moves.
+
+    The moment that accelerates it acts between the body and its parent; the momentum of its spin is neglected, as usual
+    for large gear ratios ("armature" in MuJoCo and Pinocchio).
+
+    Examples:
+        >>> from jaxgait.models.tree.parts import Rotor
+        >>> print(Rotor("knee", inertia=1e-5 * 60**2).inertia)  # kg m^2: geared up 60 times
+        0.036
+    """
+
+    inertia: Scalar = parameter(
+        MISSING,
+        unit="kg m^2",
+        doc="moment of inertia times the square of the gear ratio",
+        bounds="nonnegative",
+        plausible=ANY,
+    )
+
+
+@float64_default
+class Torque(JointDrive):
+    """A moment (force, if the joint slides) by any law.
 
     Examples:
         >>> from jaxgait.models.tree.parts import Torque
@@ -239,7 +378,6 @@ class Torque(eqx.Module):
         30.0
     """
 
-    joint: str = eqx.field(static=True)
     law: Any = eqx.field(converter=law)
     """Function of the time in s, the joint's coordinate in rad (m) and its rate: N m (N) on the body beyond the joint,
     and back on its parent."""
@@ -250,7 +388,7 @@ class Torque(eqx.Module):
 
 
 @float64_default
-class PrescribedJoint(eqx.Module):
+class PrescribedJoint(JointDrive):
     """A joint coordinate that follows a prescribed motion, whatever moment that takes.
 
     Examples:
@@ -260,7 +398,6 @@ class PrescribedJoint(eqx.Module):
         2.0 2.0 1.0
     """
 
-    joint: str = eqx.field(static=True)
     law: Any = eqx.field(converter=law)
     """Function of the time in s, twice differentiable: the coordinate in rad (m); `Sampled` goes through samples."""
 
@@ -301,7 +438,7 @@ class Force(Immutable):
 
 
 @float64_default
-class LockedJoint(eqx.Module):
+class LockedJoint(JointDrive):
     """A joint coordinate that stays where it is, whatever force that takes, such as that of a foot on the ground.
 
     It has no velocity; an event may put it elsewhere, and an impact may free it (`TreeModel.after_impact`).
@@ -311,8 +448,6 @@ class LockedJoint(eqx.Module):
         >>> print(LockedJoint("knee").joint)
         knee
     """
-
-    joint: str = eqx.field(static=True)
 
 
 def takes(law: Any, count: int, **named: Any) -> bool:
@@ -331,6 +466,14 @@ def takes(law: Any, count: int, **named: Any) -> bool:
     except ValueError:  # functions of C have no signature
         return True
     return True
+
+
+def _check_order(ends: Any, label: str) -> None:
+    """Rejects a range, `lowest` to `highest`, that ends before it begins; both may have a batch axis."""
+    if is_concrete((ends.lowest, ends.highest)) and np.any(np.asarray(ends.lowest) > np.asarray(ends.highest)):
+        raise ParameterError(
+            f"{label}.lowest must not exceed {label}.highest, got {shown(ends.lowest)} and {shown(ends.highest)}"
+        )
 
 
 def _called(law: Any, *args: Any) -> Any:

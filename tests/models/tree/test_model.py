@@ -1,5 +1,6 @@
 """Mechanisms assembled from bodies: against Lagrange's equations, MuJoCo, and the balances of mechanics."""
 
+import dataclasses
 from typing import ClassVar
 
 import equinox as eqx
@@ -17,7 +18,19 @@ from jaxgait.ensembles.validity import accepted
 from jaxgait.mechanics.contact import Hertz, ImpactHertz, LinearSpring, UnilateralSpring
 from jaxgait.mechanics.friction import Coulomb, Dahl, Incremental
 from jaxgait.mechanics.spatial import Link, ball, fixed, free, hinge, planar, prismatic, screws
-from jaxgait.models.tree import ContactPoint, Force, PrescribedJoint, Spring, Torque, TreeModel, naming
+from jaxgait.models.tree import (
+    ContactPoint,
+    Force,
+    Limits,
+    Motor,
+    PrescribedJoint,
+    Rotor,
+    Spring,
+    Stop,
+    Torque,
+    TreeModel,
+    naming,
+)
 from jaxgait.models.tree.scene import ABOVE
 from jaxgait.parameters import ParameterError, parameters, with_parameters
 from jaxgait.parts import parts, with_parts
@@ -68,8 +81,11 @@ def test_two_links_obey_lagranges_equations():
 
 
 def test_a_pendulum_conserves_its_energy_and_results_have_names():
-    run = simulate(pendulum(drives={"knee": Spring("lower", stiffness=2.0)}), samples=50)
+    """A spring, a rotor, which makes the knee slower, and a stop, which it reaches."""
+    drives = {"knee": Spring("lower", stiffness=2.0), "geared": Rotor("lower", 0.02)}
+    run = simulate(pendulum(drives={**drives, "stop": Stop("lower", -0.5, 0.3, stiffness=100.0)}), samples=50)
     assert np.ptp(run.energy.values) < 1e-6 * float(run.kinetic_energy.max())
+    assert 0.3 < run.lower_angle.max() < 0.6
     assert list(run.coordinate.values) == list(run.velocity.values) == ["upper", "lower"]
     np.testing.assert_allclose(run.q.sel(coordinate="lower")[0], -0.4)
     assert run.position.sel(body="lower").dims == ("time", "axis")
@@ -140,11 +156,17 @@ def test_angles_in_degrees_are_noticed_wherever_they_are_given():
     with pytest.warns(ImplausibleValue, match=rf"drives\.knee\.rest \(coordinate at rest\) is -45 rad.*{degrees}"):
         sprung.validate()
     sliding = hopper(lambda t: 0.0 * t)
-    assert [parameters(sliding)[f"drives.spring.{n}"].unit for n in ("stiffness", "damping", "rest")] == [
-        "N/m",
-        "N s/m",
-        "m",
-    ]
+    motor = {"motor": Motor("leg", moment=2.0, limits=Limits(0.0, 9.0)), "rotor": Rotor("leg", 1.0)}
+    known = parameters(dataclasses.replace(sliding, drives={**sliding.drives, **motor}))
+    named = (
+        "spring.stiffness",
+        "spring.damping",
+        "spring.rest",
+        "motor.moment",
+        "motor.limits.lowest",
+        "rotor.inertia",
+    )
+    assert [known[f"drives.{name}"].unit for name in named] == ["N/m", "N s/m", "m", "N", "N", "kg"]
 
 
 @pytest.mark.slow
@@ -171,6 +193,10 @@ def test_what_nothing_keeps_from_infinite_acceleration_is_named():
     massless = Link("a", None, hinge((0, 1, 0)), mass=0.0)
     TreeModel([massless, Link("b", "a", hinge((1, 0, 0)), mass=1.0, com=(0.0, 0.0, -0.3))]).validate()
     TreeModel([Link("a", None, hinge((0, 1, 0)), mass=1.0)], drives={"a": PrescribedJoint("a", jnp.sin)}).validate()
+    TreeModel([Link("a", None, hinge((0, 1, 0)), mass=1.0)], drives={"a": Rotor("a", 0.1)}).validate()
+    two = Link("a", None, screws(("turn", (0, 1, 0)), ("turn", (1, 0, 0))), mass=1.0)
+    with pytest.raises(ParameterError, match=r"body 'a' has no inertia about its joint \(turn_x\)"):
+        TreeModel([two], drives={"a": Rotor("a.turn_y", 0.1)}).validate()
     with pytest.raises(ParameterError, match=r"the inertia of 'a' must be .* give np\.diag\(...\) of its moments"):
         Link("a", None, hinge((0, 1, 0)), mass=1.0, inertia=[0.1, 0.1, 0.1])
     with pytest.raises(ParameterError, match=r"drives\['x'\]: no joint 'ankle'; choose one of upper, lower"):
@@ -439,6 +465,19 @@ def test_names_that_nothing_has(options, match):
 def test_a_spring_on_a_free_base_raises_with_advice():
     with pytest.raises(ParameterError, match=r"drives\['spring'\]: 'box.w_x' is not a rate of a coordinate"):
         box(drives={"spring": Spring("box.w_x")}).validate()
+
+
+@pytest.mark.parametrize(
+    ("drive", "message"),
+    [
+        (Stop("lower", 0.5, -0.5, stiffness=100.0), r"drives\.x\.lowest must not exceed .*highest, got 0\.5 and -0\.5"),
+        (Motor("lower", limits=Limits(5.0, -5.0)), r"drives\.x\.limits\.lowest must not exceed .*, got 5\.0 and -5\.0"),
+        (Rotor("lower", -0.1), r"drives\.x\.inertia .* must be nonnegative"),
+    ],
+)
+def test_ranges_of_joints_and_motors_end_after_they_begin(drive, message):
+    with pytest.raises(ParameterError, match=message):
+        pendulum(drives={"x": drive}).validate()
 
 
 def test_bodies_of_the_same_name_are_rejected():
