@@ -40,9 +40,10 @@ from jaxgait.outcome import INVALID
 from jaxgait.report import labels
 from jaxgait.run import Sampling
 from jaxgait.solve.periodic import SectionMap
+from jaxgait.solve.schemes import scheme_for
 from jaxgait.units import ratio
 
-FRONT_METHODS = ("gradient", "NSGA-II")
+FRONT_METHODS = ("auto", "gradient", "NSGA-II")
 MAX_IMBALANCE = 0.1
 """Unbalanced slope, in spans of the front per box, above which a point lies at an edge of failing runs: no rate."""
 MIN_IMPROVEMENT = 1e-6
@@ -57,7 +58,7 @@ def front(
     minimize: Sequence[Objective] | Objective = (),
     over: Box,
     subject_to: Sequence[Limit | str] | Limit | str = (),
-    method: str = "gradient",
+    method: str = "auto",
     gradient: str = "auto",
     initial: Mapping[str, Any] | None = None,
     return_map: SectionMap | None = None,
@@ -81,7 +82,8 @@ def front(
         minimize: the same, to minimise.
         over: bounds (low, high) by dotted name, as for `jaxgait.optimize`.
         subject_to: limits that every point of the front must meet, as for `jaxgait.optimize`.
-        method: "gradient" (two objectives) or "NSGA-II" (two or more).
+        method: "gradient" (two objectives) or "NSGA-II" (two or more); "auto" is "NSGA-II" for more than two, and for
+            schemes without derivatives, such as the LCP walker's.
         gradient: for the method "gradient", as for `jaxgait.optimize`.
         initial: components of the initial state that differ from the model's own, by name.
         return_map: as for `jaxgait.optimize`.
@@ -130,6 +132,9 @@ def front(
     check_run("front", run)
     Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))
     task = Task(model, space, goal, run, space.fixed(model, initial), return_map=return_map)
+    if method == "auto":
+        without = gradient == "auto" and return_map is None and bool(scheme_for(model, run.get("scheme")).no_gradient)
+        method = "NSGA-II" if without or len(signs) > 2 else "gradient"
     if method == "gradient":
         if len(signs) > 2:
             raise ValueError(f"the method 'gradient' takes two objectives, got {len(signs)}: use method='NSGA-II'")

@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 from jaxgait import Bungee
+from jaxgait.models import RigidWalker
 from jaxgait.optimization import front, pareto
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.pareto import hypervolume, nondominated
@@ -177,6 +178,13 @@ def test_that_no_gait_is_stable_is_said(front_of, swapped):
         front_of(swapped(squares), unstable, method="NSGA-II", population=4, generations=2)
 
 
+@pytest.mark.slow
+def test_a_front_of_a_scheme_without_derivatives_is_nsgas():
+    goals = {"maximize": "velocity", "minimize": "impact_loss", "over": {"slope": (0.008, 0.012)}}
+    found = front(RigidWalker(), **goals, duration=3.0, dt=2e-3, population=4, generations=1)
+    assert found.attrs["method"] == "NSGA-II" and found.sizes["point"] > 1
+
+
 def test_dominance_and_hypervolume_are_those_of_pymoo():
     from pymoo.indicators.hv import HV
     from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
@@ -219,8 +227,12 @@ def test_of_a_jump_in_its_units(tmp_path):
     ("changes", "error", "message"),
     [
         ({"maximize": ()}, ValueError, "a front needs two objectives"),
-        ({"maximize": ["late", "excursion"]}, ValueError, "takes two objectives, got 3: use method='NSGA-II'"),
-        ({"method": "NSGA"}, ValueError, "method must be 'gradient' or 'NSGA-II'"),
+        (
+            {"maximize": ["late", "excursion"], "method": "gradient"},
+            ValueError,
+            "takes two objectives, got 3: use method='NSGA-II'",
+        ),
+        ({"method": "NSGA"}, ValueError, "method must be 'auto' or 'gradient' or 'NSGA-II'"),
         ({"points": 1}, ValueError, "points must be a whole number, at least 2"),
         ({"method": "NSGA-II", "population": 2}, ValueError, "population must be a whole number, at least 4"),
         ({"method": "NSGA-II", "stability": 0.9}, ValueError, "which runs do not have: use gradient='gait'"),
