@@ -23,6 +23,7 @@ from jaxgait.measure import Measure, table
 from jaxgait.model import Scalar
 from jaxgait.models.walker.rigid import RollingWalker
 from jaxgait.native import kept
+from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
 from jaxgait.run import Run
@@ -76,8 +77,9 @@ def rolling_gait(
 
     Args:
         walker: its leaves may be traced.
-        guess: section point (rad, rad/s, rad/s) near the gait; None: the gait of the paper's walker, followed to this
-            one as the parameters change. From a distant guess Newton's method may find another, unstable gait.
+        guess: section point (rad, rad/s, rad/s) near the gait; None: the gait of a walker of this size and gravity with
+            the proportions of the paper's, followed to this one as the parameters change. From a distant guess Newton's
+            method may find another, unstable gait.
         return_map: integration settings.
 
     Returns:
@@ -112,15 +114,31 @@ def rolling_gait(
 
 
 def _followed(return_map: PoincareMap, walker: RollingWalker) -> Float[Array, " 3"]:
-    """Section point of the paper's gait, followed while all parameters change in proportion to those of `walker`."""
+    """Section point of the gait of a similar walker, followed while its parameters change to those of `walker`.
+
+    It has the proportions of the paper's walker, the slope and the angles of its gait, and the size, mass and gravity
+    of `walker`.
+    """
     paper = RollingWalker(start=walker.start)  # which no gait depends on
+    size, mass = walker.leg_length / paper.leg_length, walker.mass / paper.mass
+    similar = with_parameters(
+        paper,
+        {
+            "mass": walker.mass,
+            "inertia": paper.inertia * mass * size**2,
+            **{name: getattr(paper, name) * size for name in ("com_offset", "leg_length", "foot_radius")},
+            "gravity": walker.gravity,
+        },
+    )
+    faster = jnp.sqrt(walker.gravity / paper.gravity / size)
+    point = jnp.asarray(PAPER_POINT, dtype=float) * jnp.stack([jnp.ones_like(faster), faster, faster])
 
     def follow(z: Array, part: Array) -> tuple[Array, None]:
-        point = fixed_point(return_map, jax.tree.map(lambda a, b: a + part * (b - a), paper, walker), z)
+        point = fixed_point(return_map, jax.tree.map(lambda a, b: a + part * (b - a), similar, walker), z)
         return jnp.where(point.status == CONVERGED, point.z, z), None
 
     parts = jnp.linspace(0.0, 1.0, HOMOTOPY_STEPS + 1)[1:-1]
-    return jax.lax.stop_gradient(jax.lax.scan(follow, jnp.asarray(PAPER_POINT, dtype=float), parts)[0])
+    return jax.lax.stop_gradient(jax.lax.scan(follow, point, parts)[0])
 
 
 @kept

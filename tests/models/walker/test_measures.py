@@ -53,6 +53,18 @@ def test_the_gait_of_a_steep_slope_is_the_stable_one():
         assert np.isnan(rolling_gait(RollingWalker(slope=0.026), np.array([0.2, -0.5, 0.3])).period)
 
 
+@pytest.mark.slow
+def test_similar_walkers_have_similar_gaits():
+    """Of the size of a man, and on the Moon: the speed grows with the root of length times gravity."""
+    mass, length = 8.0, 0.9 / 0.4
+    sizes = {"leg_length": 0.9, "com_offset": 0.1 * length, "foot_radius": 0.1 * length}
+    large = RollingWalker(mass=mass, inertia=0.008 * mass * length**2, **sizes)
+    paper, tall, moon = (rolling_gait(of) for of in (RollingWalker(), large, RollingWalker(gravity=1.62)))
+    assert tall.velocity / paper.velocity == pytest.approx(np.sqrt(length), rel=1e-9)
+    assert moon.velocity / paper.velocity == pytest.approx(np.sqrt(1.62 / 9.8), rel=1e-9)
+    assert tall.energy_lost / paper.energy_lost == pytest.approx(mass * length, rel=1e-8)
+
+
 @pytest.mark.parametrize("samples", [0, 1])
 def test_a_walk_of_one_sample_has_no_gait(samples):
     assert np.isnan(passing_gait(*np.ones((3, samples)))).all()
