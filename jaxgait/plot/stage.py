@@ -29,12 +29,14 @@ LINE, CAPTION = 0.165, 0.078
 """Height of a line of text, and width of a character of a caption, in inches."""
 ENTRY, CHARACTER = 0.5, 0.055
 """Width of a legend's entry without its text, and of a character in it, in inches."""
-CURVE, AXIS = 1.0, (0.62, 0.45)
-"""Height of a panel of curves; room to the left of them, and below the last one, for labels, in inches."""
+CURVE, BETWEEN, AXIS = 1.0, 0.16, (0.62, 0.45)
+"""Height of a panel of curves with the space above it; this space; room for labels left and below, in inches."""
+BESIDE = 2.6, 0.7
+"""Least width and height in inches of curves that are drawn beside the views of a single run."""
 LABEL = 19
 """Characters that fit in a line of the label of a panel of curves."""
-LEGEND_ROOM = 0.3
-"""Height above the curves of a panel for a line of their legend, as a fraction of theirs."""
+LEGEND_ROOM = 0.19
+"""Height above the curves of a panel for a line of their legend, in inches."""
 FIGURE_SPACE = "\u2007"
 """As wide as a digit."""
 MIN_ARROW = 0.02
@@ -46,7 +48,7 @@ HIDDEN = 0.9, 0.01
 
 
 def laid_out(scenes: Sequence[tuple[str, Scene]], curves: bool, pace: float) -> tuple[Figure, list[Stage]]:
-    """The figure with all views, and each scene's curves below its views.
+    """The figure with all views, and each scene's curves below its views; beside them if these are narrow.
 
     Args:
         scenes: with their titles, which may be empty.
@@ -91,7 +93,7 @@ def laid_out(scenes: Sequence[tuple[str, Scene]], curves: bool, pace: float) -> 
             "", loc="left", fontsize=9, family="DejaVu Sans", pad=6.0 + 72.0 * heights.titled,  # its digits are as wide
             x=-(box.x0 / figure.dpi - left) / (box.width / figure.dpi),
         )  # fmt: skip
-        panels = _panels(figure, one, shown, plan, left, down + heights.above + plan.high + GAP)
+        panels = _panels(figure, one, shown, plan, left, down + heights.above)
         stages.append(Stage(one, axes, panels, caption))
     return figure, stages
 
@@ -123,17 +125,23 @@ def _heights(
     titled = LINE * any(view.title for one in shown for view in one.views)
     above = LINE * max(caption.lines for caption in captions) + 0.12 + titled
     above += 0.0 if common else max(map(_height, legends))
-    below = GAP + (plan.panels * CURVE + AXIS[1] if plan.panels else 0.0)
-    return _Heights(top, titled, above, above + plan.high + below)
+    below = plan.panels * CURVE + AXIS[1] if plan.panels and not plan.beside else 0.0
+    return _Heights(top, titled, above, above + plan.high + GAP + below)
 
 
 def _panels(figure: Figure, one: Scene, shown: Sequence[Scene], plan: _Plan, left: float, down: float) -> list[_Panel]:
-    """A scene's curves below its views, from `down` on, at the scales of all scenes."""
-    limits, window = _limits(shown), _window(shown, (plan.cell - AXIS[0]) / plan.width)
-    size = (plan.cell - AXIS[0] - 0.1) / plan.width, 0.84 * CURVE / figure.get_figheight()
+    """A scene's curves, at the scales of all scenes, below or beside its views, whose upper left corner is given."""
+    left += plan.beside + AXIS[0]
+    wide, high = plan.cell - plan.beside - AXIS[0], CURVE
+    if plan.beside:
+        high = (plan.high - AXIS[1]) / plan.panels
+    else:
+        down += plan.high + GAP
+    limits, window = _limits(shown), _window(shown, wide / plan.width)
+    size = (wide - 0.1) / plan.width, (high - BETWEEN) / figure.get_figheight()
     panels = []
     for k, curve in enumerate(one.curves[: plan.panels], 1):
-        box = (*_corner(figure, left + AXIS[0], down + k * CURVE), *size)
+        box = (*_corner(figure, left, down + k * high), *size)
         panels.append(_Panel(figure.add_axes(box), one, curve, max(map(length, shown)), limits, window))
     for panel in panels[:-1]:
         panel.ax.tick_params(labelbottom=False)
@@ -154,7 +162,9 @@ class _Plan(NamedTuple):
     columns: int
     rows: int
     panels: int
-    """Largest number of panels of curves below a run's views."""
+    """Largest number of panels of curves of a run."""
+    beside: float
+    """Width of the views and the gap that the curves are to the right of; 0 if they are below."""
 
 
 def _plan(shown: Sequence[Scene], curves: bool) -> _Plan:
@@ -167,14 +177,17 @@ def _plan(shown: Sequence[Scene], curves: bool) -> _Plan:
     high = min(HEIGHT / math.sqrt(rows), (most - gaps) / aspect)
     cell = min(most, max(aspect * high + gaps, NARROWEST / columns))
     panels = max(len(one.curves) for one in shown) if curves else 0
-    return _Plan(columns * (cell + GAP), cell, high, columns, rows, panels)
+    beside = aspect * HEIGHT + gaps + GAP
+    if len(shown) == 1 and 0 < panels * BESIDE[1] <= HEIGHT - AXIS[1] and beside + AXIS[0] + BESIDE[0] <= WIDTH - GAP:
+        return _Plan(WIDTH, WIDTH - GAP, HEIGHT, 1, 1, panels, beside)
+    return _Plan(columns * (cell + GAP), cell, high, columns, rows, panels, 0.0)
 
 
 def _views(figure: Figure, shown: Scene, plan: _Plan, left: float, down: float) -> list[Axes]:
     """The axes of a scene's views, next to each other in the middle of its cell."""
     wide, high = figure.get_size_inches()
     widths = [plan.high * v.span[0] / v.span[1] for v in shown.views]
-    left += (plan.cell - sum(widths) - GAP * (len(widths) - 1)) / 2
+    left += 0.0 if plan.beside else (plan.cell - sum(widths) - GAP * (len(widths) - 1)) / 2
     axes = []
     for width in widths:
         axes.append(figure.add_axes((left / wide, 1.0 - (down + plan.high) / high, width / wide, plan.high / high)))
@@ -439,12 +452,12 @@ class _Panel:
 
     def __init__(self, ax: Axes, shown: Scene, curve: Curve, span: float, limits: Limits, window: float) -> None:
         self.ax, self.time, self.span, self.window = ax, shown.time, span, window
-        low, high = limits.get((curve.name, curve.unit), (0.0, 1.0))
-        rows = 0
+        least, most = limits.get((curve.name, curve.unit), (0.0, 1.0))
+        rows, (wide, high) = 0, ax.get_window_extent().size / ax.figure.dpi
         colours = line_colours([*curve.values], shown.legend, [x.colour for x in (*shown.forces, *shown.trails)])
         drawn: list[np.ndarray] = []
         for (label, values), colour in zip(curve.values.items(), colours, strict=True):
-            dashed = label in curve.measured or any(_on(values, other, high - low) for other in drawn)
+            dashed = label in curve.measured or any(_on(values, other, most - least) for other in drawn)
             look: dict[str, Any] = {"lw": 1.1, "ls": (0, (3, 3)) if dashed else "-", "label": label}
             ax.plot(*parted(self.time, values, shown.instants), color=colour, **look)
             drawn.append(values)
@@ -452,17 +465,14 @@ class _Panel:
         ax.set_ylabel(name, fontsize=6 if "\n" in name else 7, linespacing=1.0)
         ax.tick_params(labelsize=7)
         if len(curve.values) > 1:
-            wide, entries = (
-                ax.get_window_extent().width / ax.figure.dpi,
-                [ENTRY + CHARACTER * len(n) for n in curve.values],
-            )
+            entries = [ENTRY + CHARACTER * len(n) for n in curve.values]
             columns = len(entries) if sum(entries) < wide else max(1, int(wide / max(entries)))
             rows = -(-len(curve.values) // columns)
             ax.legend(fontsize=7, loc="upper right", ncols=columns, borderaxespad=0.1, labelspacing=0.2)
         if all(are_counts(x, curve.unit) for x in curve.values.values()):
             mark_whole(ax.yaxis)
-        room = 1.0 + LEGEND_ROOM * rows
-        ax.set_ylim(low, low + room * (high - low))
+        room = high / (high - LEGEND_ROOM * rows)
+        ax.set_ylim(least, least + room * (most - least))
         at = {"x": self.time[0], "ymax": 1.0 / room}  # below the legend
         self.cursor = ax.axvline(**at, color="black", lw=0.8, zorder=8, clip_on=False)  # whole at the ends, too
         self.show(0)

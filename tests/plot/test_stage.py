@@ -52,7 +52,7 @@ def test_runs_of_one_mechanism_have_one_scale():
     assert [ax.get_title(loc="left").partition("\n")[0] for ax in (first, second)] == ["50", "90"]
     assert len(figure.legends) == 1 and "force (" in figure.legends[0].get_texts()[-1].get_text()
     panels = [ax for ax in figure.axes if ax.get_ylabel()]
-    assert {ax.get_ylabel() for ax in panels} == {"height (m)", "rope (N)"}
+    assert {ax.get_ylabel() for ax in panels} == {"height (m)", "rope force (N)"}
     assert len({(ax.get_ylabel(), ax.get_ylim()) for ax in panels}) == 2, "one for each pair"
 
 
@@ -71,6 +71,20 @@ def test_captions_of_many_runs_do_not_cover_each_other(count):
     assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
     assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 and box.y0 >= 0 and box.y1 <= figure.bbox.y1 for box in boxes)
     assert len({round(ax.get_window_extent().y0) for ax in view_axes(figure)}) == -(-count // 4)
+
+
+@pytest.mark.parametrize(("span", "panels", "beside"), [((1.0, 2.0), 1, True), ((1.0, 1.0), 4, True),
+                                                        ((1.0, 2.0), 5, False), ((1.2, 1.0), 1, False)])  # fmt: skip
+def test_curves_are_beside_narrow_views_and_keep_apart(span, panels, beside):
+    curves = tuple(Curve(f"angle {i}", "deg", {s: np.sin(np.linspace(0.0, 6.0, 1001) + i) for s in "ab"})
+                   for i in range(panels))  # fmt: skip
+    figure, _ = stage.laid_out([("", walk(span, curves))], True, pace=1.0)
+    figure.draw_without_rendering()
+    (view,), boxes = view_axes(figure), [ax.get_tightbbox() for ax in figure.axes if ax.get_ylabel()]
+    assert len(boxes) == panels and all((box.x0 > view.bbox.x1) == beside for box in boxes)
+    assert not any(a.overlaps(b) for a, b in itertools.combinations([view.bbox, *boxes], 2))
+    assert all(box.y0 >= 0 and box.x1 <= figure.bbox.x1 for box in boxes)
+    assert figure.get_figheight() < 0.65 * figure.get_figwidth() or not beside, "the shape of a slide"
 
 
 @pytest.mark.parametrize("span", [(1.0, 3.0), (1.0, 1.0), (5.0, 1.0), (9.0, 1.0)])

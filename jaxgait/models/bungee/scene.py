@@ -17,8 +17,8 @@ GROUND_SHOWN = 0.1
 """Least depth of the shown ground, as a fraction of the height of the bridge: the scale bar lies in it."""
 HARNESS = 0.62
 """Height of the end of the rope above the man's feet, as a fraction of his height."""
-ROPE_WAVES = 12
-"""Waves of a slack rope."""
+LOOP = 0.05
+"""Width of the loop in which a slack rope hangs, as a fraction of the rope's length."""
 
 
 def scene(model: Bungee, run: xr.Dataset) -> Scene:
@@ -41,18 +41,22 @@ def scene(model: Bungee, run: xr.Dataset) -> Scene:
         ground=Ground(),
         forces=(ForceArrow(points((0.0, harness))[:, 0], points((0.0, run.rope_force.values))[:, 0]),),
         legend=legend,
-        curves=(Curve("height", "m", {"height": height}), Curve("rope", "N", {"tension": run.rope_force.values})),
+        curves=(Curve("height", "m", {"height": height}), Curve("rope force", "N", {"rope": run.rope_force.values})),
         readouts={"height": (height, "m")},
     )
 
 
 def _rope(model: Bungee, harness: np.ndarray, ledge: float) -> np.ndarray:
-    """From the ledge to the harness, at a height in m."""
-    s = np.linspace(0.0, 1.0, 16 * ROPE_WAVES + 1)
+    """From the ledge to the harness, at a height in m; a slack rope hangs in a loop, wide in the middle."""
+    length, s = float(model.rope_length), np.linspace(0.0, 1.0, 201)
     fallen = ledge - harness[:, None]
-    spare = np.clip(1.0 - np.abs(fallen) / float(model.rope_length), 0.0, None)
-    across = 1.2 * np.sqrt(spare) * np.sin(2 * np.pi * ROPE_WAVES * s) * np.sin(np.pi * s)
-    return np.stack([across, ledge - fallen * s], axis=-1)
+    slack = np.clip(length - fallen, 0.0, None)
+    turn = 1.0 - 0.5 * slack / length  # where it is lowest, like the loop's width a fraction of its length
+    wide = np.maximum(LOOP * np.sqrt(slack / length), 1e-9)
+    down = (turn - np.hypot(s - turn, 0.5 * wide)) * np.maximum(length, fallen)
+    back = 0.5 + 0.5 * np.cos(np.pi * np.clip((s - turn) / wide + 0.5, 0.0, 1.0))
+    across = wide * length * back * np.sin(0.5 * np.pi * np.minimum(s / turn, 1.0))
+    return np.stack([across, ledge - down], axis=-1)
 
 
 def _man(height: np.ndarray, size: float) -> tuple[Limb, ...]:

@@ -68,9 +68,8 @@ def chain(model: CreeperChain, run: xr.Dataset) -> Scene:
     for k in range(model.units - 1, 0, -1):
         shaft, spring = float(model.shaft_length), float(model.spring_length)
         shapes.append(Limb(_seen_above(world[f"shaft {k}"], np.array([[-length / 3, 0.0], [shaft, 0.0]])), 0.003, GREY))
-        shapes.append(
-            Limb(_seen_above(world[f"spring {k}"], _coil(spring, float(model.spring_radius))), 0.0007, ORANGE)
-        )
+        coil = _coil(spring, float(model.spring_radius))
+        shapes.append(Limb(_seen_above(world[f"spring {k}"], coil), 0.0003, ORANGE))
     for k in range(model.units, 0, -1):
         back = -length if k == model.units else 0.0
         box = np.array([[0, -1], [1, -1], [1, 1], [0, 1]]) * [length, radius] + [back, 0.0]
@@ -78,11 +77,13 @@ def chain(model: CreeperChain, run: xr.Dataset) -> Scene:
     base = np.asarray(world[f"unit {model.units}"][1])[:, :2]
     R = np.asarray(world[f"unit {model.units}"][0])[:, :2, :2]
     drive = np.einsum("tij,tj->ti", R, np.stack([run.drive_x.values, run.drive_y.values], axis=-1))
-    wide = 3.2 * length
+    seen = np.concatenate([one.outline if isinstance(one, Body) else one.points for one in shapes], axis=1)
+    low, high = seen.min((0, 1)) - 0.3 * length, seen.max((0, 1)) + 0.3 * length
+    wide, tall = high - low
     return Scene(
         time=run.time.values,
         shapes=tuple(shapes),
-        views=(View(base[:1] + np.array([0.25 * wide / 3, 0.0]), (wide, 0.75 * wide), "seen from above"),),
+        views=(View(0.5 * (low + high)[None], (wide, max(tall, 0.4 * wide)), "seen from above"),),
         forces=(ForceArrow(base, drive),),
         curves=(Curve("drive force", "N", {axis: run[f"drive_{axis}"].values for axis in "xy"}),),
         readouts={"steering": (np.degrees(run.steering.values), "deg")},

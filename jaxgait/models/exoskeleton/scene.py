@@ -29,7 +29,7 @@ def scene(model: Exoskeleton, run: xr.Dataset) -> Scene:
     return Scene(
         time=run.time.values,
         shapes=(*ground, *_links(model, run, joints)),
-        views=(View(_flat(model, below) + np.array([0.0, 0.46 * tall]), (1.25 * tall, tall)),),
+        views=(View(_flat(model, below) + np.array([0.0, 0.41 * tall]), (tall, tall)),),
         ground=Ground() if model.dimension == 2 else None,
         forces=(ForceArrow(joints[:, 0, 0], force),),
         curves=(Curve("ground force", "N", directions),),
