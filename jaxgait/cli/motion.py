@@ -304,7 +304,7 @@ def _page(walk: Walk, verdict: Verdict, sheet: pathlib.Path) -> str:
         "<h2>Assumptions and processing</h2>",
         listed(walk.notes),
     ]
-    return page(f"{walk.name}: {walk.side} leg", parts)
+    return page(walk.title, parts)
 
 
 def _adapted(name: str, verdict: Verdict) -> Iterator[str]:

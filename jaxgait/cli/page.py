@@ -22,7 +22,8 @@ overflow-wrap: anywhere }} td, th {{ overflow-wrap: normal }}
 img {{ max-width: 100% }} figure {{ margin: 1.5rem 0 }} figcaption {{ color: #555; font-size: 0.9rem }}
 table {{ border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem }} td, th {{ padding: 0.2rem 0.7rem;
 border-bottom: 1px solid #ddd; text-align: right }} td:first-child, th:first-child, td:last-child, th:last-child
-{{ text-align: left }} .wide, pre {{ overflow-x: auto }} td:last-child {{ min-width: 8rem }} pre {{ font-size: 0.8rem }}
+{{ text-align: left }} .wide, pre {{ overflow-x: auto }} td:last-child {{ min-width: 8rem }}
+pre {{ font-size: 0.75rem }}
 </style></head><body>
 """
 

@@ -30,8 +30,9 @@ from jaxgait.ensembles.results import open_result
 from jaxgait.model import Model
 from jaxgait.plot.encoding import INSTALL, MAX_RATE, WRITERS, drawn_once, encoder, only_moving
 from jaxgait.plot.scene import Scene, alike, cut_off, scene
-from jaxgait.plot.stage import Stage, laid_out, length
+from jaxgait.plot.stage import Stage, laid_out
 from jaxgait.plot.style import style
+from jaxgait.plot.timeline import length
 
 SHORTEST, LONGEST = 3.0, 30.0
 """Length in s of a film below which it is in slow motion, and above which it is fast, unless a speed is given."""

@@ -15,9 +15,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
 
 from jaxgait.outcome import COMPLETED_TEXT
-from jaxgait.plot.jumps import parted
-from jaxgait.plot.scene import Body, Curve, Ground, Limb, Scene, View, arrow_scale, largest_force, rounded
-from jaxgait.plot.style import EARTH, FAILED, RED, are_counts, axis_label, broken, line_colours, mark_whole
+from jaxgait.plot.scene import Body, Ground, Limb, Scene, View, arrow_scale, largest_force, rounded
+from jaxgait.plot.style import EARTH, FAILED, RED
+from jaxgait.plot.timeline import CHARACTER, ENTRY, Panel, length, panels
 
 WIDTH, NARROWEST, HEIGHT = 7.2, 4.2, 3.6
 """Of a figure in inches at most, which keeps its text legible in a file, and at least; height of a row of views."""
@@ -27,24 +27,16 @@ GAP = 0.1
 """Between views, runs and rows, in inches."""
 LINE, CAPTION = 0.165, 0.078
 """Height of a line of text, and width of a character of a caption, in inches."""
-ENTRY, CHARACTER = 0.5, 0.055
-"""Width of a legend's entry without its text, and of a character in it, in inches."""
 CURVE, BETWEEN, AXIS = 1.0, 0.16, (0.62, 0.45)
 """Height of a panel of curves with the space above it; this space; room for labels left and below, in inches."""
 BESIDE = 2.6, 0.7
 """Least width and height in inches of curves that are drawn beside the views of a single run."""
-LABEL = 19
-"""Characters that fit in a line of the label of a panel of curves."""
-LEGEND_ROOM = 0.19
-"""Height above the curves of a panel for a line of their legend, in inches."""
 FIGURE_SPACE = "\u2007"
 """As wide as a digit."""
+RIM, MARKS = "#555555", 6
+"""Colour of the ground's surface; least number of marks on it in a view that moves."""
 MIN_ARROW = 0.02
 """Arrows shorter than this fraction of a view's height are left out."""
-CYCLES, SHOWN = 20.0, 6.0
-"""Largest number of cycles that fit legibly across a figure, and the number in the window on longer histories."""
-HIDDEN = 0.9, 0.01
-"""A curve is dashed if in this fraction of the samples it lies on another one, within this fraction of the height."""
 
 
 def laid_out(scenes: Sequence[tuple[str, Scene]], curves: bool, pace: float) -> tuple[Figure, list[Stage]]:
@@ -93,8 +85,8 @@ def laid_out(scenes: Sequence[tuple[str, Scene]], curves: bool, pace: float) -> 
             "", loc="left", fontsize=9, family="DejaVu Sans", pad=6.0 + 72.0 * heights.titled,  # its digits are as wide
             x=-(box.x0 / figure.dpi - left) / (box.width / figure.dpi),
         )  # fmt: skip
-        panels = _panels(figure, one, shown, plan, left, down + heights.above)
-        stages.append(Stage(one, axes, panels, caption))
+        histories = _histories(figure, one, shown, plan, left, down + heights.above)
+        stages.append(Stage(one, axes, histories, caption))
     return figure, stages
 
 
@@ -129,7 +121,9 @@ def _heights(
     return _Heights(top, titled, above, above + plan.high + GAP + below)
 
 
-def _panels(figure: Figure, one: Scene, shown: Sequence[Scene], plan: _Plan, left: float, down: float) -> list[_Panel]:
+def _histories(
+    figure: Figure, one: Scene, shown: Sequence[Scene], plan: _Plan, left: float, down: float
+) -> list[Panel]:
     """A scene's curves, at the scales of all scenes, below or beside its views, whose upper left corner is given."""
     left += plan.beside + AXIS[0]
     wide, high = plan.cell - plan.beside - AXIS[0], CURVE
@@ -137,17 +131,9 @@ def _panels(figure: Figure, one: Scene, shown: Sequence[Scene], plan: _Plan, lef
         high = (plan.high - AXIS[1]) / plan.panels
     else:
         down += plan.high + GAP
-    limits, window = _limits(shown), _window(shown, wide / plan.width)
     size = (wide - 0.1) / plan.width, (high - BETWEEN) / figure.get_figheight()
-    panels = []
-    for k, curve in enumerate(one.curves[: plan.panels], 1):
-        box = (*_corner(figure, left, down + k * high), *size)
-        panels.append(_Panel(figure.add_axes(box), one, curve, max(map(length, shown)), limits, window))
-    for panel in panels[:-1]:
-        panel.ax.tick_params(labelbottom=False)
-    for panel in panels[-1:]:
-        panel.ax.set_xlabel(axis_label("time", "s"), fontsize=8)
-    return panels
+    boxes = [(*_corner(figure, left, down + k * high), *size) for k in range(1, min(plan.panels, len(one.curves)) + 1)]
+    return panels([figure.add_axes(box) for box in boxes], one, shown, wide / plan.width)
 
 
 class _Plan(NamedTuple):
@@ -195,19 +181,6 @@ def _views(figure: Figure, shown: Scene, plan: _Plan, left: float, down: float) 
     return axes
 
 
-def length(shown: Scene) -> float:
-    """Of the motion, in s.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.plot.scene import Scene
-        >>> from jaxgait.plot.stage import length
-        >>> length(Scene(np.array([1.0, 2.0, 4.0]), (), ()))
-        3.0
-    """
-    return float(shown.time[-1] - shown.time[0])
-
-
 class Stage:
     """What shows one scene at a time.
 
@@ -221,7 +194,7 @@ class Stage:
         (True, False)
     """
 
-    def __init__(self, shown: Scene, axes: list[Axes], panels: list[_Panel], caption: _Caption) -> None:
+    def __init__(self, shown: Scene, axes: list[Axes], panels: list[Panel], caption: _Caption) -> None:
         self.scene, self.panels, self.caption = shown, panels, caption
         self.early, self.span = shown.ended not in (COMPLETED_TEXT, Scene._field_defaults["ended"]), length(shown)
         self.views = [_Window(shown, view, ax) for view, ax in zip(shown.views, axes, strict=True)]
@@ -280,9 +253,10 @@ class _Window:
         for spine in ax.spines.values():
             spine.set_visible(bool(len(shown.views) > 1))
             spine.set_color(FAILED)
-        self._look(0)
         if shown.ground is not None:
             ax.add_patch(_earth(shown.ground))
+        self.marks = ax.plot([], [], color=RIM, lw=1.0, zorder=1)[0]
+        self._look(0)
         dot = {"lw": 1.0, "marker": "o", "ms": 4, "mec": "w", "markevery": [-1], "zorder": 5}
         self.trails = [ax.plot([], [], color=t.colour, **dot)[0] for t in shown.trails]
         box = ax.get_window_extent()
@@ -316,6 +290,8 @@ class _Window:
 
     def _look(self, i: int) -> None:
         (x, y), (width, height) = _at(self.view.centre, i), self.view.span
+        if self.scene.ground is not None and len(self.view.centre) > 1:
+            self.marks.set_data(_marks(self.scene.ground, x, self.view))
         self.ax.set(xlim=(x - width / 2, x + width / 2), ylim=(y - height / 2, y + height / 2))
 
 
@@ -349,7 +325,16 @@ def _earth(ground: Ground) -> Polygon:
     drop = far * np.tan(ground.slope)
     corners = [(-far, ground.height + drop), (far, ground.height - drop)]
     below = [(far, ground.height - drop - deep), (-far, ground.height - drop - deep)]
-    return Polygon([*corners, *below], facecolor=EARTH, edgecolor="#555555", lw=1.0, zorder=1)
+    return Polygon([*corners, *below], facecolor=EARTH, edgecolor=RIM, lw=1.0, zorder=1)
+
+
+def _marks(ground: Ground, x: float, view: View) -> np.ndarray:
+    """Lines in the ground around x at even distances, (2, points): how far a view has moved is seen by them."""
+    wide, tall = view.span
+    step = rounded(wide / MARKS)
+    at = step * np.arange(math.ceil((x - wide / 2) / step), (x + wide / 2) / step)
+    top = ground.height - at * np.tan(ground.slope)
+    return np.reshape([[at, at, at], [top, top - 0.02 * tall, np.full_like(at, np.nan)]], (2, 3, -1)).mT.reshape(2, -1)
 
 
 def _bar(ax: Axes, view: View, grounded: bool) -> None:
@@ -410,83 +395,3 @@ def _height(legend: dict[str, Any]) -> float:
 
 def _names(legend: dict[str, Any]) -> tuple[Any, ...]:
     return tuple((line.get_label(), line.get_color()) for line in legend["handles"])
-
-
-Limits = dict[tuple[str, str], tuple[float, float]]
-
-
-def _limits(shown: Sequence[Scene]) -> Limits:
-    """Of the curves with a name and unit in all scenes, with a margin."""
-    found: Limits = {}
-    for curve in (c for one in shown for c in one.curves):
-        own = np.concatenate([np.ravel(x) for x in curve.values.values()])
-        own = own[np.isfinite(own)]
-        if own.size:
-            low, high = found.get((curve.name, curve.unit), (np.inf, -np.inf))
-            found[curve.name, curve.unit] = min(low, float(own.min())), max(high, float(own.max()))
-    for key, (low, high) in found.items():
-        margin = 0.05 * (high - low) if high - low > 1e-9 * max(abs(low), abs(high)) else 1.0
-        found[key] = low - margin, high + margin
-    return found
-
-
-def _window(shown: Sequence[Scene], share: float) -> float:
-    """Length in s of the histories in a panel with a share of the figure's width: all, or a few cycles if many."""
-    found = span = max(map(length, shown))
-    for one in shown:
-        cycles = max((_cycles(x) for curve in one.curves for x in curve.values.values()), default=0)
-        if cycles > CYCLES * share:
-            found = min(found, SHOWN * share * length(one) / cycles)
-    return min(span, found)
-
-
-def _cycles(values: np.ndarray) -> int:
-    """How often a history rises from its lower third to its upper one."""
-    low, high = np.nanquantile(values, (0.05, 0.95)) if np.isfinite(values).any() else (0.0, 0.0)
-    sides = np.select([values > low + (high - low) * 2 / 3, values < low + (high - low) / 3], [1, -1])
-    return int((np.diff(sides[sides != 0]) > 0).sum())
-
-
-class _Panel:
-    """Histories with a time cursor, in the colours of the bodies that they describe."""
-
-    def __init__(self, ax: Axes, shown: Scene, curve: Curve, span: float, limits: Limits, window: float) -> None:
-        self.ax, self.time, self.span, self.window = ax, shown.time, span, window
-        least, most = limits.get((curve.name, curve.unit), (0.0, 1.0))
-        rows, (wide, high) = 0, ax.get_window_extent().size / ax.figure.dpi
-        colours = line_colours([*curve.values], shown.legend, [x.colour for x in (*shown.forces, *shown.trails)])
-        drawn: list[np.ndarray] = []
-        for (label, values), colour in zip(curve.values.items(), colours, strict=True):
-            dashed = label in curve.measured or any(_on(values, other, most - least) for other in drawn)
-            look: dict[str, Any] = {"lw": 1.1, "ls": (0, (3, 3)) if dashed else "-", "label": label}
-            ax.plot(*parted(self.time, values, shown.instants), color=colour, **look)
-            drawn.append(values)
-        name = broken(axis_label(curve.name, curve.unit), LABEL)
-        ax.set_ylabel(name, fontsize=6 if "\n" in name else 7, linespacing=1.0)
-        ax.tick_params(labelsize=7)
-        if len(curve.values) > 1:
-            entries = [ENTRY + CHARACTER * len(n) for n in curve.values]
-            columns = len(entries) if sum(entries) < wide else max(1, int(wide / max(entries)))
-            rows = -(-len(curve.values) // columns)
-            ax.legend(fontsize=7, loc="upper right", ncols=columns, borderaxespad=0.1, labelspacing=0.2)
-        if all(are_counts(x, curve.unit) for x in curve.values.values()):
-            mark_whole(ax.yaxis)
-        room = high / (high - LEGEND_ROOM * rows)
-        ax.set_ylim(least, least + room * (most - least))
-        at = {"x": self.time[0], "ymax": 1.0 / room}  # below the legend
-        self.cursor = ax.axvline(**at, color="black", lw=0.8, zorder=8, clip_on=False)  # whole at the ends, too
-        self.show(0)
-
-    @property
-    def scrolls(self) -> bool:
-        """Whether a window of the histories is shown."""
-        return self.window < self.span
-
-    def show(self, i: int) -> None:
-        self.cursor.set_xdata([self.time[i]] * 2)
-        start = np.clip(self.time[i] - self.window / 2, self.time[0], self.time[0] + self.span - self.window)
-        self.ax.set_xlim(start, start + self.window)
-
-
-def _on(values: np.ndarray, other: np.ndarray, height: float) -> bool:
-    return bool(np.mean(np.abs(values - other) < HIDDEN[1] * height) > HIDDEN[0])

@@ -56,7 +56,7 @@ def sheet(walk: Walk, verdict: Verdict) -> Figure:
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
         kept = f"{len(walk.kept)} of {len(walk.strides)} strides"
         figure.suptitle(
-            f"{walk.name}, {walk.side} leg: {kept}, drive at {walk.speed:.2f} m/s ({walk.speed_source}), "
+            f"{walk.title}: {kept}, drive at {walk.speed:.2f} m/s ({walk.speed_source}), "
             f"stride time {walk.stride_time:.3f} s",
             fontsize=11,
         )

@@ -9,7 +9,7 @@ import pytest
 import jaxgait
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.walker.rigid import RollingWalker
-from jaxgait.plot import stage
+from jaxgait.plot import stage, timeline
 from jaxgait.plot.film import WIDTH
 from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Scene, View, scene
 from jaxgait.plot.style import PALETTE
@@ -112,7 +112,7 @@ def test_of_many_cycles_a_window_moves_with_the_film():
 
 def test_panels_that_scroll_are_drawn_in_every_frame(jump, monkeypatch):
     assert len(jaxgait.animate(jump, fps=5)._moving) == 2, "otherwise only their cursors"
-    monkeypatch.setattr(stage, "_window", lambda shown, share: 2.0)
+    monkeypatch.setattr(timeline, "_window", lambda shown, share: 2.0)
     assert not jaxgait.animate(jump, fps=5)._moving
 
 
@@ -208,3 +208,19 @@ def test_a_scene_knows_when_its_run_jumps():
     run = jaxgait.simulate(RollingWalker(), duration=1.0, samples=100)
     np.testing.assert_allclose(scene(run).instants, run.event_time)
     assert scene(jaxgait.simulate(Bungee(), duration=1.0, samples=10)).instants.size == 0
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.1])
+def test_marks_stay_on_the_ground_while_the_view_moves(slope):
+    x = np.linspace(0.0, 10.0, 1001)
+    moving = View(np.stack([x, np.full_like(x, 0.5)], axis=-1), (2.0, 1.5))
+    figure, (one,) = stage.laid_out([("", walk(views=(moving,))._replace(ground=Ground(0.1, slope)))], True, pace=1.0)
+    for elapsed in (0.0, 3.3, 10.0):
+        one.show(elapsed)
+        (ax,), marks = view_axes(figure), one.views[0].marks.get_xydata()[::3]
+        low, high = ax.get_xlim()
+        assert np.allclose(marks[:, 0] / 0.2, np.round(marks[:, 0] / 0.2)) and len(marks) in (10, 11)
+        assert np.allclose(marks[:, 1], 0.1 - np.tan(slope) * marks[:, 0]) and (low <= marks[:, 0]).all()
+        assert (marks[:, 0] <= high).all()
+    still = stage.laid_out([("", walk())], True, pace=1.0)[1][0]
+    assert still.views[0].marks.get_xydata().size == 0

@@ -29,7 +29,7 @@ def scene(model: RoundFeet, run: xr.Dataset) -> Scene:
     body = disc(level(hip, slope), 0.06 * length)
     below = np.stack([hip[:, 0] * np.cos(slope), 0.55 * length - hip[:, 0] * np.sin(slope)], axis=-1)
     degrees = {f"leg {i + 1}": np.degrees(angle) for i, angle in enumerate(angles)}
-    views = (View(below, (2.2 * length, 1.5 * length)),)
+    views = (View(below, (1.55 * length, 1.5 * length)),)
     weight = ForceArrow(
         np.zeros((1, 2)), np.array([[0.0, 2.0 * float(model.mass * model.gravity)]])
     )  # impacts are far larger

@@ -78,6 +78,11 @@ class Walk:
     warnings: tuple[str, ...]
 
     @property
+    def title(self) -> str:
+        """Name and leg: "walk, right leg"."""
+        return f"{self.name.removesuffix(f' {self.side}')}, {self.side} leg"
+
+    @property
     def legs(self) -> tuple[Leg, ...]:
         """The leg in every trial."""
         return tuple(trial.leg for trial in self.trials)

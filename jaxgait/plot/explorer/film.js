@@ -2,7 +2,7 @@
 // Its legend is beside the canvas (page.js), where it hides nothing.
 "use strict";
 
-const INK = "#20252a", EARTH = "#dedad0", RIM = "#7a766c", NEWTON = "#D55E00", REFERENCE = "#CC79A7", LARGER = 2;
+const INK = "#20252a", EARTH = "#dedad0", RIM = "#7a766c", NEWTON = "#D55E00", REFERENCE = "#CC79A7", LARGER = 2, MARKS = 6;
 
 /** The i-th sample of an array over samples; a single sample stands for all. */
 function at(array, i) {
@@ -125,7 +125,7 @@ function drawView(g, film, view, i, box) {
   g.beginPath();
   g.rect(box.left, 0, box.width, box.height);
   g.clip();
-  if (film.ground) drawGround(g, film.ground, X, Y, { ...box, reach: box.width / zoom, cx });
+  if (film.ground) drawGround(g, film.ground, X, Y, { ...box, reach: box.width / zoom, cx, follows: view.centre.shape[0] > 1 });
   const ghost = box.ghost ? box.ghost.shapes.filter(s => s.opacity === 1) : [], [right, up] = box.ghost ? apart(film, box.ghost) : [0, 0];
   const there = [x => X(x + right), y => Y(y + up)];
   for (const shape of ghost) drawShape(g, { ...shape, colour: REFERENCE, edge: "none", opacity: 0.35 }, box.j, ...there, zoom);
@@ -156,6 +156,14 @@ function drawGround(g, [height, slope], X, Y, box) {
   g.closePath();
   g.fillStyle = EARTH; g.strokeStyle = RIM; g.lineWidth = 1;
   g.fill(); g.stroke();
+  if (!box.follows) return;
+  const step = nice(box.reach / MARKS);  // marks show how far a view has moved
+  g.beginPath();
+  for (let x = step * Math.ceil(a / step); x < b; x += step) {
+    const y = Y(height - x * drop);
+    g.moveTo(X(x), y); g.lineTo(X(x), y + 0.02 * box.height);
+  }
+  g.stroke();
 }
 
 /** A path through points, with gaps where they are unknown. */
