@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import importlib.util
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -31,11 +32,13 @@ class _OnePalette(PillowWriter):
     def setup(self, *arguments: Any, **options: Any) -> None:
         super().setup(*arguments, **options)
         self._counts = collections.Counter[Any]()
+        self._packed: list[bytes] = []
 
     def grab_frame(self, **options: Any) -> None:
-        """Takes a frame, and counts its colours: at the end that would be most of the encoding's time."""
+        """Takes a frame, packed, and counts its colours: at the end that would be most of the encoding's time."""
         super().grab_frame(**options)
-        frame = self._frames[-1] = self._frames[-1].convert("RGB")
+        frame = self._frames.pop().convert("RGB")
+        self._packed.append(zlib.compress(frame.tobytes(), level=1))
         for count, colour in frame.getcolors(frame.width * frame.height):
             self._counts[colour] += count
 
@@ -47,13 +50,15 @@ class _OnePalette(PillowWriter):
         # that it stands for.
         palette = np.zeros((256, 3), np.uint8)
         palette[np.asarray(index(Image.fromarray(colours)))] = colours
-        self._frames = [index(frame) for frame in self._frames]
-        for frame in self._frames:
-            frame.putpalette(palette.ravel().tolist())
-        first, *others = self._frames
-        first.save(
-            self.outfile, save_all=True, append_images=others, duration=times(len(self._frames), self.fps), loop=0
-        )
+
+        def unpacked() -> Iterator[Image.Image]:
+            for frame in self._packed:
+                image = index(Image.frombytes("RGB", self.frame_size, zlib.decompress(frame)))
+                image.putpalette(palette.ravel().tolist())
+                yield image
+
+        frames, durations = unpacked(), times(len(self._packed), self.fps)
+        next(frames).save(self.outfile, save_all=True, append_images=frames, duration=durations, loop=0)
 
 
 def times(count: int, fps: float) -> list[int]:
