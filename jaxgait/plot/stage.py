@@ -29,8 +29,8 @@ LINE, CAPTION = 0.165, 0.078
 """Height of a line of text, and width of a character of a caption, in inches."""
 CURVE, BETWEEN, AXIS = 1.0, 0.16, (0.62, 0.45)
 """Height of a panel of curves with the space above it; this space; room for labels left and below, in inches."""
-BESIDE = 2.6, 0.7
-"""Least width and height in inches of curves that are drawn beside the views of a single run."""
+BESIDE, LOWEST = (2.6, 0.7), 3.0
+"""Least width and height of panels of curves beside the views of a single run, and least height of such views."""
 FIGURE_SPACE = "\u2007"
 """As wide as a digit."""
 RIM, MARKS = "#555555", 6
@@ -163,9 +163,9 @@ def _plan(shown: Sequence[Scene], curves: bool) -> _Plan:
     high = min(HEIGHT / math.sqrt(rows), (most - gaps) / aspect)
     cell = min(most, max(aspect * high + gaps, NARROWEST / columns))
     panels = max(len(one.curves) for one in shown) if curves else 0
-    beside = aspect * HEIGHT + gaps + GAP
-    if len(shown) == 1 and 0 < panels * BESIDE[1] <= HEIGHT - AXIS[1] and beside + AXIS[0] + BESIDE[0] <= WIDTH - GAP:
-        return _Plan(WIDTH, WIDTH - GAP, HEIGHT, 1, 1, panels, beside)
+    tall = min(HEIGHT, (WIDTH - GAP - AXIS[0] - BESIDE[0] - GAP - gaps) / aspect)
+    if len(shown) == 1 and tall >= LOWEST and 0 < panels * BESIDE[1] <= tall - AXIS[1]:
+        return _Plan(WIDTH, WIDTH - GAP, tall, 1, 1, panels, aspect * tall + gaps + GAP)
     return _Plan(columns * (cell + GAP), cell, high, columns, rows, panels, 0.0)
 
 

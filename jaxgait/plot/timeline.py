@@ -14,11 +14,11 @@ from jaxgait.plot.style import are_counts, axis_label, broken, line_colours, mar
 
 ENTRY, CHARACTER = 0.5, 0.055
 """Width of a legend's entry without its text, and of a character in it, in inches."""
-LABEL = 19
-"""Characters that fit in a line of the label of a panel of curves."""
+LABEL = 22
+"""Characters of the label of a panel that fit in an inch."""
 LEGEND_ROOM = 0.19
 """Height above the curves of a panel for a line of their legend, in inches."""
-CYCLES, SHOWN = 20.0, 6.0
+CYCLES, SHOWN = 20.0, 10.0
 """Largest number of cycles that fit legibly across a figure, and the number in the window on longer histories."""
 HIDDEN = 0.9, 0.01
 """A curve is dashed if in this fraction of the samples it lies on another one, within this fraction of the height."""
@@ -114,7 +114,7 @@ class Panel:
             look: dict[str, Any] = {"lw": 1.1, "ls": (0, (3, 3)) if dashed else "-", "label": label}
             ax.plot(*parted(self.time, values, shown.instants), color=colour, **look)
             drawn.append(values)
-        name = broken(axis_label(curve.name, curve.unit), LABEL)
+        name = broken(axis_label(curve.name, curve.unit), int(LABEL * high))
         ax.set_ylabel(name, fontsize=6 if "\n" in name else 7, linespacing=1.0)
         ax.tick_params(labelsize=7)
         if len(curve.values) > 1:

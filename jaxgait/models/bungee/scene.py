@@ -28,9 +28,9 @@ def scene(model: Bungee, run: xr.Dataset) -> Scene:
     lowest = min(0.0, float(height.min())) - max(3.0, GROUND_SHOWN * ledge)
     size = max(MAN_HEIGHT, LEAST_SHOWN * ledge)
     tall = ledge + size + 2.0 - lowest
-    wide = 0.8 * tall
+    wide, far = 0.8 * tall, 4.0 * tall  # the explorer sees more than the view is wide
     middle = np.array([[0.0, lowest + tall / 2]])
-    deck = points((-wide, ledge - 1.0), (0.0, ledge - 1.0), (0.0, ledge), (-wide, ledge))
+    deck = points((-far, ledge - 1.0), (0.0, ledge - 1.0), (0.0, ledge), (-far, ledge))
     harness = height + HARNESS * size
     larger = size / MAN_HEIGHT
     legend = {f"jumper, {larger:.2g} times as large" if larger > 1.0 else "jumper": BLUE}
