@@ -1,11 +1,15 @@
-"""Pictures of the docs: all mechanisms, from frames of their animations, and pictures for a journal's column.
+"""Pictures of the docs: all mechanisms, those of the page Start, a measured walk, and pictures for a journal's column.
 
 `python -m experiments.docs.gallery` draws them.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import pathlib
+import re
+import shutil
 import tempfile
 from collections.abc import Callable
 from typing import NamedTuple
@@ -19,13 +23,19 @@ from PIL import Image
 from jaxgait import animate, ensemble, simulate
 from jaxgait.models import Bungee, Creeper, Jumper, Prosthesis, RollingWalker
 from jaxgait.models.exoskeleton import five_links
+from jaxgait.motion.capture.walk import measure, walk_stride
+from jaxgait.motion.readers import read_recording
+from jaxgait.motion.recording import with_forces
+from jaxgait.motion.verdict import judge
 from jaxgait.plot import stage
 from jaxgait.plot.histories import picture
 from jaxgait.plot.strides import over_stride
 from jaxgait.plot.style import save, style
+from jaxgait.plot.walk import sheet
 
 PICTURES = pathlib.Path(__file__).parents[2] / "docs" / "pictures"
-PICTURE, COLUMN, STRIDE = PICTURES / "mechanisms.png", PICTURES / "column.png", PICTURES / "stride.png"
+PICTURE, CAPTURE = PICTURES / "mechanisms.png", PICTURES / "capture.png"
+COLUMN, STRIDE = PICTURES / "column.png", PICTURES / "stride.png"
 
 
 class Panel(NamedTuple):
@@ -100,6 +110,24 @@ def draw(path: pathlib.Path = PICTURE) -> pathlib.Path:
     return path
 
 
+def start() -> list[pathlib.Path]:
+    """Runs the code of `docs/start.md` up to the scan, and takes its animation and its map."""
+    blocks = re.findall(r"```python\n(.*?)```", (PICTURES.parent / "start.md").read_text(), re.DOTALL)
+    names: dict[str, object] = {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for block in blocks[: 1 + next(i for i, block in enumerate(blocks) if "ensemble(" in block)]:
+            exec(block, names)
+        return [pathlib.Path(shutil.copy(name, PICTURES / name)) for name in ("jump.gif", "safe.png")]
+
+
+def capture(path: pathlib.Path = CAPTURE) -> pathlib.Path:
+    """Draws the report of Rajagopal's public trial, which is in `$JAXGAIT_GAIT_DATA/raw`."""
+    raw = pathlib.Path(os.environ["JAXGAIT_GAIT_DATA"], "raw")
+    trial = with_forces(*(read_recording(raw / f"rajagopal_{name}") for name in ("markers_walk.trc", "grf_walk.mot")))
+    walk = measure([trial], "right", mass=85.07)  # kg, of the subject
+    return save(sheet(walk, judge(walk_stride(walk))), path, dpi=100)
+
+
 def column(path: pathlib.Path = COLUMN) -> pathlib.Path:
     """Draws the first picture of `docs/howto/pictures.md`, 85 mm wide."""
     return save(picture(simulate(Bungee(), duration=20.0), ["height", "rope_force"]), path, width_mm=85, dpi=300)
@@ -113,4 +141,5 @@ def stride(path: pathlib.Path = STRIDE) -> pathlib.Path:
 
 
 if __name__ == "__main__":
-    print(f"drew {draw()}, {column()} and {stride()}")
+    for drawn in (draw(), *start(), capture(), column(), stride()):
+        print(f"drew {drawn}")

@@ -151,23 +151,22 @@ def behind(designs: xr.Dataset, other: xr.Dataset) -> float:
 def table(results: Mapping[str, Mapping[str, xr.Dataset]]) -> str:
     """The figures in Markdown."""
     exact = results["rho, error"]["gradient"]
-    headings = [
-        "rho",
-        "error / deg",
-        "k / (N/m)",
-        "c / (N s/m)",
-        "error saved per 1e-3 of rho / deg",
-        "remaining gradient",
-    ]
+    headings = {
+        "rho": "rho",
+        "peak_flexion_error": "error / deg",
+        "damper.k": "k / (N/m)",
+        "damper.c": "c / (N s/m)",
+        "exchange_rate": "error saved per 1e-3 of rho / deg",
+        "remaining_slope": "remaining gradient",
+    }
     points = []
-    columns = ("rho", "peak_flexion_error", "damper.k", "damper.c", "rate", "slope")
-    for rho, error, k, c, rate, slope in zip(*(exact[name].values for name in columns), strict=True):
+    for rho, error, k, c, rate, slope in zip(*(exact[name].values for name in headings), strict=True):
         points.append([f"{rho:.5f}", f"{error:.3f}", f"{k:.0f}", f"{c:.0f}", f"{1e-3 * rate:.3f}", f"{slope:.1e}"])
     costs, rows = ["front", "points", "evaluations", "hypervolume", "behind the other / span", "processor time / s"], []
     for title, pair in results.items():
         (a, one), (b, two) = pair.items()
         rows += [_row(f"{title}: {name}", *own) for name, own in ((a, (one, two)), (b, (two, one)))]
-    return f"{report.table(headings, points)}\n\n{report.table(costs, rows)}"
+    return f"{report.table([*headings.values()], points)}\n\n{report.table(costs, rows)}"
 
 
 def _row(what: str, own: xr.Dataset, other: xr.Dataset) -> list[str]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from experiments.knee import front as study
 from jaxgait import Bungee
 from jaxgait.models import RigidWalker
 from jaxgait.optimization import front, pareto
@@ -86,6 +87,14 @@ def test_points_lie_evenly_on_the_front_and_their_rates_are_its_slope(front_of, 
     slope = (1 - inside) / inside * np.exp(bell * APART**2 * (inside**2 - (1 - inside) ** 2))
     np.testing.assert_allclose(found.exchange_rate[1:-1], slope, rtol=1e-5)
     assert np.isnan(found.exchange_rate[0]) and found.remaining_slope.max() < 1e-4
+
+
+def test_the_table_of_the_case_study_is_that_of_a_front(front_of, swapped):
+    names = {"excursion": "rho", "power": "peak_flexion_error", "k": "damper.k", "c": "damper.c"}
+    found = front_of(swapped(squares), points=4, starts=1).rename(names).assign_attrs(seconds=1.0)
+    first, *_ = study.table({"rho, error": {"gradient": found, "NSGA-II": found}}).split("\n\n")
+    rows = [line.split(" | ") for line in first.splitlines()[2:]]
+    assert [row[4] for row in rows] == [f"{1e-3 * rate:.3f}" for rate in found.exchange_rate.values]
 
 
 def test_the_two_ways_agree(front_of, swapped):
