@@ -73,8 +73,16 @@ def test_captions_of_many_runs_do_not_cover_each_other(count):
     assert len({round(ax.get_window_extent().y0) for ax in view_axes(figure)}) == -(-count // 4)
 
 
-@pytest.mark.parametrize(("span", "panels", "beside"), [((1.0, 2.0), 1, True), ((1.0, 1.0), 4, True),
-                                                        ((1.0, 2.0), 5, False), ((1.25, 1.0), 1, True), ((1.4, 1.0), 1, False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("span", "panels", "beside"),
+    [
+        ((1.0, 2.0), 1, True),
+        ((1.0, 1.0), 4, True),
+        ((1.25, 1.0), 1, True),
+        ((1.0, 2.0), 5, False),
+        ((1.4, 1.0), 1, False),
+    ],
+)
 def test_curves_are_beside_narrow_views_and_keep_apart(span, panels, beside):
     curves = tuple(Curve(f"joint angles {i}", "deg", {s: np.sin(np.linspace(0.0, 6.0, 1001) + i) for s in "ab"})
                    for i in range(panels))  # fmt: skip
