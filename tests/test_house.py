@@ -235,6 +235,7 @@ COVERED = {
     "optimization/statuses.py": "optimization/test_failures.py",
     "ensembles/float32.py": "ensembles/test_ensemble.py",
     "native/surroundings.py": "native/test_identity.py",
+    "plot/timeline.py": "plot/test_stage.py",
     "plot/fits.py": "calibration/test_calibration.py",
     "plot/maps.py": "plot/test_histories.py",
     "plot/panels.py": "plot/test_histories.py",

@@ -37,7 +37,7 @@ class _OnePalette(PillowWriter):
     def grab_frame(self, **options: Any) -> None:
         """Takes a frame, packed, and counts its colours: at the end that would be most of the encoding's time."""
         super().grab_frame(**options)
-        frame = self._frames.pop().convert("RGB")
+        frame = self._frames.pop().convert("RGB")  # type: ignore[attr-defined]  # of matplotlib's writer, undeclared
         self._packed.append(zlib.compress(frame.tobytes(), level=1))
         for count, colour in frame.getcolors(frame.width * frame.height):
             self._counts[colour] += count

@@ -29,7 +29,7 @@ LINE, CAPTION = 0.165, 0.078
 """Height of a line of text, and width of a character of a caption, in inches."""
 CURVE, BETWEEN, AXIS = 1.0, 0.16, (0.62, 0.45)
 """Height of a panel of curves with the space above it; this space; room for labels left and below, in inches."""
-BESIDE, LOWEST = (2.6, 0.7), 3.0
+PANEL, LOWEST = (2.6, 0.7), 3.0
 """Least width and height of panels of curves beside the views of a single run, and least height of such views."""
 FIGURE_SPACE = "\u2007"
 """As wide as a digit."""
@@ -117,7 +117,7 @@ def _heights(
     titled = LINE * any(view.title for one in shown for view in one.views)
     above = LINE * max(caption.lines for caption in captions) + 0.12 + titled
     above += 0.0 if common else max(map(_height, legends))
-    below = plan.panels * CURVE + AXIS[1] if plan.panels and not plan.beside else 0.0
+    below = plan.panels * CURVE + AXIS[1] if plan.panels and not plan.shift else 0.0
     return _Heights(top, titled, above, above + plan.high + GAP + below)
 
 
@@ -125,9 +125,9 @@ def _histories(
     figure: Figure, one: Scene, shown: Sequence[Scene], plan: _Plan, left: float, down: float
 ) -> list[Panel]:
     """A scene's curves, at the scales of all scenes, below or beside its views, whose upper left corner is given."""
-    left += plan.beside + AXIS[0]
-    wide, high = plan.cell - plan.beside - AXIS[0], CURVE
-    if plan.beside:
+    left += plan.shift + AXIS[0]
+    wide, high = plan.cell - plan.shift - AXIS[0], CURVE
+    if plan.shift:
         high = (plan.high - AXIS[1]) / plan.panels
     else:
         down += plan.high + GAP
@@ -149,8 +149,8 @@ class _Plan(NamedTuple):
     rows: int
     panels: int
     """Largest number of panels of curves of a run."""
-    beside: float
-    """Width of the views and the gap that the curves are to the right of; 0 if they are below."""
+    shift: float
+    """How far the curves are to the right of the left edge of the views; 0 if they are below."""
 
 
 def _plan(shown: Sequence[Scene], curves: bool) -> _Plan:
@@ -163,8 +163,8 @@ def _plan(shown: Sequence[Scene], curves: bool) -> _Plan:
     high = min(HEIGHT / math.sqrt(rows), (most - gaps) / aspect)
     cell = min(most, max(aspect * high + gaps, NARROWEST / columns))
     panels = max(len(one.curves) for one in shown) if curves else 0
-    tall = min(HEIGHT, (WIDTH - GAP - AXIS[0] - BESIDE[0] - GAP - gaps) / aspect)
-    if len(shown) == 1 and tall >= LOWEST and 0 < panels * BESIDE[1] <= tall - AXIS[1]:
+    tall = min(HEIGHT, (WIDTH - GAP - AXIS[0] - PANEL[0] - GAP - gaps) / aspect)
+    if len(shown) == 1 and tall >= LOWEST and 0 < panels * PANEL[1] <= tall - AXIS[1]:
         return _Plan(WIDTH, WIDTH - GAP, tall, 1, 1, panels, aspect * tall + gaps + GAP)
     return _Plan(columns * (cell + GAP), cell, high, columns, rows, panels, 0.0)
 
@@ -173,7 +173,7 @@ def _views(figure: Figure, shown: Scene, plan: _Plan, left: float, down: float) 
     """The axes of a scene's views, next to each other in the middle of its cell."""
     wide, high = figure.get_size_inches()
     widths = [plan.high * v.span[0] / v.span[1] for v in shown.views]
-    left += 0.0 if plan.beside else (plan.cell - sum(widths) - GAP * (len(widths) - 1)) / 2
+    left += 0.0 if plan.shift else (plan.cell - sum(widths) - GAP * (len(widths) - 1)) / 2
     axes = []
     for width in widths:
         axes.append(figure.add_axes((left / wide, 1.0 - (down + plan.high) / high, width / wide, plan.high / high)))

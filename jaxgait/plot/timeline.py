@@ -106,7 +106,7 @@ class Panel:
     def __init__(self, ax: Axes, shown: Scene, curve: Curve, span: float, limits: Limits, window: float) -> None:
         self.ax, self.time, self.span, self.window = ax, shown.time, span, window
         least, most = limits.get((curve.name, curve.unit), (0.0, 1.0))
-        rows, (wide, high) = 0, ax.get_window_extent().size / ax.figure.dpi
+        rows, (wide, high) = 0, np.divide(ax.get_window_extent().size, ax.figure.dpi)
         colours = line_colours([*curve.values], shown.legend, [x.colour for x in (*shown.forces, *shown.trails)])
         drawn: list[np.ndarray] = []
         for (label, values), colour in zip(curve.values.items(), colours, strict=True):
