@@ -59,6 +59,25 @@ def use(precision: Precision) -> Iterator[None]:
         _chosen.reset(before)
 
 
+def _tell_constants_apart() -> None:
+    """Makes JAX keep the constants that it makes of NumPy arrays in equations apart by precision.
+
+    It takes the one of an earlier trace, of whatever precision, for as long as the traced program lives: equations with
+    a table, traced in float32 and then in float64, would not compile, or compute with rounded numbers.
+    """
+    with contextlib.suppress(ImportError, AttributeError):  # private; as in JAX 0.9 and later
+        from jax._src import dtypes
+        from jax._src.literals import TypedNdArray
+        from jaxlib.weakref_lru_cache import weak_key_weak_value_cache
+
+        make = lambda x: TypedNdArray(np.asarray(x, dtypes.canonicalize_dtype(x.dtype)))
+        constants = {wide: weak_key_weak_value_cache(make) for wide in (False, True)}
+        dtypes.canonicalize_value_handlers[np.ndarray] = lambda x: constants[jax.config.jax_enable_x64](x)
+
+
+_tell_constants_apart()
+
+
 def float64_default(target: T) -> T:
     """Decorates a public function, or the public methods and properties of a class, to compute in float64.
 

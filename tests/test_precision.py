@@ -220,6 +220,18 @@ def test_a_block_of_use_is_followed():
     assert not jax.config.jax_enable_x64
 
 
+@pytest.mark.parametrize("order", [("float32", "float64"), ("float64", "float32")])
+def test_a_table_of_numpy_has_the_precision_of_each_trace(order):
+    """JAX took that of the first one, as long as its program lived: the next did not compile, or lost digits."""
+    table, alive = np.linspace(0.0, 0.7, 5), []
+    for kind in order:
+        with precision.use(kind):
+            alive.append(jax.jit(lambda x: x * jnp.sin(table)))
+            found, exact = alive[-1](1.0), np.sin(table)
+        assert found.dtype == kind
+        np.testing.assert_allclose(found, exact, rtol=4 * np.finfo(kind).eps)
+
+
 @pytest.mark.usefixtures("jax_default")
 @pytest.mark.parametrize(
     "transformed",
