@@ -1,9 +1,9 @@
 """Event-driven integration of hybrid mechanisms: phases, guards and resets, with many events in one compiled call.
 
-Any diffrax solver and step-size controller integrates a segment until a guard changes sign within a step. The event is
-located to rounding by repeating that step with other lengths (no interpolation error); then the state is reset and the
-next segment begins. The number of events is bounded, so that everything can be jitted, vmapped and differentiated (in
-reverse mode with checkpoints, see `EventDriven.mode`).
+Any explicit solver of diffrax or one of `jaxgait.solve.rosenbrock`, with any step-size controller, integrates a segment
+until a guard changes sign within a step. The event is located to rounding by repeating that step with other lengths (no
+interpolation error); then the state is reset and the next segment begins. The number of events is bounded, so that
+everything can be jitted, vmapped and differentiated (in reverse mode with checkpoints, see `EventDriven.mode`).
 
 Derivatives of states and event times are exact (saltation): after location, one Newton step in time
 
@@ -55,7 +55,14 @@ from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.rosenbrock import Ros4
 from jaxgait.solve.samples import SampleRecorder
 from jaxgait.solve.segments import Engine
-from jaxgait.solve.solvers import check_resolved, check_tolerances, given_options, numerics_of, tolerances
+from jaxgait.solve.solvers import (
+    check_resolved,
+    check_solver,
+    check_tolerances,
+    given_options,
+    numerics_of,
+    tolerances,
+)
 from jaxgait.solve.steps import start_state
 
 _ADAPTIVE = {"rtol", "atol", "max_step"}
@@ -125,6 +132,11 @@ class EventDriven(Scheme):
             )
 
     def _check_steps(self) -> None:
+        check_solver(self.solver, adaptive=False)
+        inner = getattr(self.solver, "solver", self.solver)
+        if isinstance(inner, diffrax.AbstractImplicitSolver | diffrax.LeapfrogMidpoint):
+            other = "give one such as Tsit5 or, if the motion is stiff, Rodas4"
+            raise ValueError(f"solver {type(inner).__name__} does not suit single steps up to events: {other}")
         if self.controller is not None and (self.rtol is not None or self.atol is not None):
             raise ValueError("rtol and atol are those of the controller, if one is given: leave them out")
         if (self.rtol is None) != (self.atol is None):

@@ -29,7 +29,7 @@ from jaxgait.solve.derivatives import first_or_nan, forward_only, reverse_only
 from jaxgait.solve.explicit import Tsit5
 from jaxgait.solve.resolving import Resolving, resolution
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
-from jaxgait.solve.solvers import check_resolved, check_tolerances, given_options, numerics_of, tolerances
+from jaxgait.solve.solvers import check_resolved, check_solver, check_tolerances, given_options, numerics_of, tolerances
 from jaxgait.solve.steps import all_finite, start_state
 from jaxgait.solve.watch import Watching, located
 
@@ -93,8 +93,7 @@ class Smooth(Scheme):
             ValueError: naming the invalid option and what would be valid.
         """
         super().__post_init__()
-        if not isinstance(self.solver, diffrax.AbstractSolver):
-            raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {self.solver!r}")
+        check_solver(self.solver, adaptive=True)
         check_tolerances(self)
         checks.count("max_steps", self.max_steps)
         checks.count("max_events", self.max_events, least=0)

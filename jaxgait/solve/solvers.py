@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, get_origin
 
 import diffrax
 import numpy as np
@@ -42,6 +42,28 @@ def as_solver(solver: Any) -> diffrax.AbstractSolver:
         return SOLVERS[solver]()
     otherwise = f"give a diffrax solver, such as diffrax.Tsit5(), or one of {', '.join(SOLVERS)}"
     raise ValueError(f"no solver {solver!r}: {nearest(solver, SOLVERS, limit=1, otherwise=otherwise)}")
+
+
+def check_solver(solver: Any, *, adaptive: bool) -> None:
+    """Checks that a solver of diffrax suits a vector field, and adaptive steps if these are wanted.
+
+    Raises:
+        ValueError: naming the solver, and what would suit.
+
+    Examples:
+        >>> import diffrax
+        >>> from jaxgait.solve.solvers import check_solver
+        >>> check_solver(diffrax.Kvaerno5(), adaptive=True)
+    """
+    if not isinstance(solver, diffrax.AbstractSolver):
+        raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {solver!r}")
+    name, terms = type(solver).__name__, solver.term_structure
+    kind = get_origin(terms) or terms
+    if not isinstance(kind, type) or issubclass(kind, diffrax.MultiTerm) or not issubclass(kind, diffrax.AbstractTerm):
+        raise ValueError(f"solver {name} takes a motion in parts, and a model has one vector field: give, e.g., Tsit5")
+    if adaptive and not isinstance(solver, diffrax.AbstractAdaptiveSolver):
+        other = f"diffrax.HalfSolver(diffrax.{name}())"
+        raise ValueError(f"steps are adaptive, and solver {name} does not estimate its error: give Tsit5, or {other}")
 
 
 def is_implicit(recorded: str) -> bool:
