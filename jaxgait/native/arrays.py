@@ -175,7 +175,20 @@ def _pad(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
 
 
 def _select(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
-    return reader.elementwise(e, [_cells(e, x) for x in inputs])
+    which, *cases = (_cells(e, x) for x in inputs)
+    of, to = e.invars[0].aval.dtype, e.outvars[0].aval.dtype
+    if e.primitive.name == "clamp" or of.kind == "b":
+        return reader.elementwise(e, [which, *cases])
+
+    def chosen(number: int, *values: int) -> int:
+        """One of several numbers, the first or last for positions beyond them: a batched branch of JAX."""
+        found, *rest = values
+        for i, v in enumerate(rest, start=1):
+            reached = reader.number("ge", [number, reader.constant(i, of)], bool)
+            found = reader.number("select_n", [reached, found, v], to)
+        return found
+
+    return np.vectorize(chosen, otypes=[int])(which, *cases)
 
 
 def _dynamic_slice(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
@@ -211,19 +224,21 @@ def _shifted(reader: Any, start: Sequence[int], by: Sequence[int]) -> list[int]:
 def _gather(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     x, indices = inputs[0], _cells(e, inputs[1])
     d, sizes = e.params["dimension_numbers"], e.params["slice_sizes"]
-    if getattr(d, "operand_batching_dims", ()):
-        raise Unsupported("a gather over batched axes")
     shape = e.outvars[0].aval.shape
     found = np.empty(shape, dtype=int)
     batch_axes = [a for a in range(len(shape)) if a not in d.offset_dims]
-    window_axes = [a for a in range(len(x.shape)) if a not in d.collapsed_slice_dims]
+    axes = _window(x, (*d.collapsed_slice_dims, *d.operand_batching_dims), d.offset_dims)
+    axes.update(zip(d.operand_batching_dims, (batch_axes[i] for i in d.start_indices_batching_dims), strict=True))
     for at in np.ndindex(shape):
         vector = indices[tuple(at[a] for a in batch_axes)]
-        offset = [0] * len(x.shape)
-        for a, to in zip(window_axes, d.offset_dims, strict=True):
-            offset[a] = at[to]
+        offset = [at[axes[a]] if a in axes else 0 for a in range(len(x.shape))]
         found[at] = _gathered(reader, e, x, vector, d.start_index_map, sizes, offset)
     return found
+
+
+def _window(x: Any, others: Sequence[int], axes: Sequence[int]) -> dict[int, int]:
+    """Axes of an array that windows have, apart from `others`, and those of the windows, in the same order."""
+    return dict(zip((a for a in range(len(x.shape)) if a not in others), axes, strict=True))
 
 
 def _gathered(reader: Any, e: Any, x: Any, vector: Any, axes: Any, sizes: Any, offset: Sequence[int]) -> int:
@@ -250,30 +265,26 @@ def _started(reader: Any, shape: Any, vector: Any, axes: Any, sizes: Any) -> tup
 def _scatter(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     whole, indices, new = inputs[0], _cells(e, inputs[1]), _cells(e, inputs[2])
     d = e.params["dimension_numbers"]
-    if getattr(d, "operand_batching_dims", ()):
-        raise Unsupported("a scatter over batched axes")
     if e.primitive.name == "scatter" and e.params["update_jaxpr"] is not None:
         raise Unsupported("a function of elements of an array (x.at[i].apply)")  # JAX gives zeros as their new values
-    window = [a for a in range(len(whole.shape)) if a not in d.inserted_window_dims]
     batch = [a for a in range(new.ndim) if a not in d.update_window_dims]
-    sizes = [1] * len(whole.shape)
-    for a, of in zip(window, d.update_window_dims, strict=True):
-        sizes[a] = new.shape[of]
-    add = e.primitive.name != "scatter"
+    axes = _window(whole, (*d.inserted_window_dims, *d.operand_batching_dims), d.update_window_dims)
+    sizes = [new.shape[axes[a]] if a in axes else 1 for a in range(len(whole.shape))]
+    axes.update(zip(d.operand_batching_dims, (batch[i] for i in d.scatter_indices_batching_dims), strict=True))
     drop = e.params["mode"] in (GatherScatterMode.FILL_OR_DROP, None)
     for at in np.ndindex(new.shape):
         vector = indices[tuple(at[a] for a in batch)]
         start, inside = _started(reader, whole.shape, vector, d.scatter_dims_to_operand_dims, sizes)
-        offset = [0] * len(whole.shape)
-        for a, of in zip(window, d.update_window_dims, strict=True):
-            offset[a] = at[of]
+        offset = [at[axes[a]] if a in axes else 0 for a in range(len(whole.shape))]
         where, x = _shifted(reader, start, offset), int(new[at])
-        if add:
-            dtype = reader.code.dtypes[x]
-            x = reader.number("add", [reader.element(whole, where), x], dtype)
+        if joined := SCATTERED[e.primitive.name]:
+            x = reader.number(joined, [reader.element(whole, where), x], reader.code.dtypes[x])
         whole = reader.put(whole, where, x, inside if drop else None)
     return whole
 
+
+SCATTERED = {"scatter": "", **{f"scatter{c}{name}": name for c in "-_" for name in ("add", "mul", "min", "max")}}
+"""What new elements are joined with old ones by; nothing if they take their place."""
 
 REDUCED = {
     "reduce_sum": "add",
@@ -303,10 +314,13 @@ def _reduce(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
     return np.array(found, dtype=int).reshape(kept)
 
 
+CUMULATED = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}
+
+
 def _cumulated(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
-    """Sums of the first 1, 2, ... numbers along an axis."""
+    """Sums, products or extremes of the first 1, 2, ... numbers along an axis."""
     x, axis, dtype = _cells(e, inputs[0]), e.params["axis"], e.outvars[0].aval.dtype
-    joined = lambda a, b: reader.number("add", [a, b], dtype)
+    joined = lambda a, b: reader.number(CUMULATED[e.primitive.name], [a, b], dtype)
     lines = np.moveaxis(np.flip(x, axis) if e.params["reverse"] else x, axis, -1)
     found = np.empty(lines.shape, dtype=int)
     for at in np.ndindex(lines.shape[:-1]):
@@ -441,7 +455,6 @@ INTEGERS: dict[str, Callable[[Any, Sequence[int], np.dtype], int]] = {
     "rem": _remainder,
     "sign": _sign,
     "abs": _size,
-    "square": lambda reader, x, dtype: reader.number("mul", [x[0], x[0]], dtype),
 }
 """Operations that processors lack or trap, built from others, as XLA defines them: division by zero gives -1, all bits
 set, and leaves the dividend as remainder; the least number divided by -1 is itself."""
@@ -462,9 +475,9 @@ RULES: Mapping[str, Callable[[Any, Any, Sequence[Any]], Any]] = {
     "dynamic_slice": _dynamic_slice,
     "dynamic_update_slice": _dynamic_update_slice,
     "gather": _gather,
-    **dict.fromkeys(["scatter", "scatter-add", "scatter_add"], _scatter),
+    **dict.fromkeys(SCATTERED, _scatter),
     **dict.fromkeys(REDUCED, _reduce),
-    "cumsum": _cumulated,
+    **dict.fromkeys(CUMULATED, _cumulated),
     **dict.fromkeys(["argmin", "argmax"], _arg),
     **dict.fromkeys(["unvmap_any", "unvmap_all"], _unvmap),
     "dot_general": _dot,

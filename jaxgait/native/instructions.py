@@ -79,6 +79,9 @@ COMPARISONS = {
     "le": {"f": "fcmp ole", "i": "icmp sle", "u": "icmp ule"},
     "lt": {"f": "fcmp olt", "i": "icmp slt", "u": "icmp ult"},
     "ne": {"f": "fcmp une", "i": "icmp ne", "u": "icmp ne", "b": "icmp ne"},
+    "eq_to": {"i": "icmp eq", "u": "icmp eq"},
+    "le_to": {"i": "icmp sle", "u": "icmp ule"},
+    "lt_to": {"i": "icmp slt", "u": "icmp ult"},
 }
 
 INTRINSICS = {"abs": "fabs", "ceil": "ceil", "floor": "floor", "sqrt": "sqrt"}
@@ -92,8 +95,8 @@ LIBRARY = {**SELDOM, "erf": "erf", "erfc": "erfc", "rem": "fmod"}
 
 REAL = frozenset(["clamp", "integer_pow", "is_finite", "max", "min", "round", "rsqrt", "sign", "square"])
 
-ORDERED = frozenset(["clamp", "max", "min"])
-"""Of these, integers have them too."""
+OF_INTEGERS = frozenset(["clamp", "integer_pow", "max", "min", "square"])
+"""Those that integers have, too."""
 
 OTHERS = frozenset(["bitcast_convert_type", "convert_element_type", "neg", "not", "select_n"])
 
@@ -119,7 +122,7 @@ def supports(name: str, dtypes: Sequence[np.dtype]) -> bool:
     if name in SELDOM:
         return kinds == "fbf"
     if name in INTRINSICS or name in REAL or name in LIBRARY:
-        return set(kinds[:-1]) == {"f"} or (name in ORDERED and kinds[0] in "iu")
+        return set(kinds[:-1]) == {"f"} or (name in OF_INTEGERS and kinds[0] in "iu")
     allowed = {
         "neg": kinds[0] in "fiu",
         "not": kinds[0] in "iub",
@@ -333,11 +336,12 @@ class Scope:
         return self._select(itself, dtype, x, self._intrinsic("copysign", dtype, self.constant(1, dtype), x))
 
     def _power(self, x: str, n: int, dtype: np.dtype) -> str:
+        times = f"fmul{self._free}" if dtype.kind == "f" else "mul"
         vector, result, base = self.type(dtype), "", x
         for bit in reversed(f"{abs(n):b}"):
             if bit == "1":
-                result = self.w.emit(f"fmul{self._free} {vector} {result}, {base}") if result else base
-            base = self.w.emit(f"fmul{self._free} {vector} {base}, {base}")  # (the last one is dropped as unused)
+                result = self.w.emit(f"{times} {vector} {result}, {base}") if result else base
+            base = self.w.emit(f"{times} {vector} {base}, {base}")  # (the last one is dropped as unused)
         result = result or self.constant(1, dtype)
         return self._reciprocal(result, dtype) if n < 0 else result
 

@@ -23,6 +23,7 @@ WHOLE = [0, 1, -1, 2, 5, -7, 31, 2**31 - 1, -(2**31), 33, 64]
 
 own = lambda x: jnp.where(jnp.isnan(x), jnp.ones_like(x), x)  # the sign of NaN is undefined
 bounded = lambda x: jnp.clip(jnp.nan_to_num(x), 0.0, 1e3)
+by_row = lambda f, v, i: jax.vmap(f)(v.reshape(2, 2), jnp.stack([i, i + 1]))  # a gather or scatter over batched axes
 ALONE: list[Any] = [jnp.sin, jnp.tanh, jnp.log1p, jnp.sqrt, jnp.abs, jnp.floor]
 ALONE += [jnp.exp, jnp.round, jnp.sign, jnp.arcsin, jnp.cbrt]
 PAIRS: list[Any] = [jnp.add, jnp.multiply, jnp.floor_divide, jnp.remainder, lax.rem, jnp.maximum, jnp.minimum]
@@ -35,7 +36,10 @@ OPERATIONS = {
     **{"f where": lambda a, b: a / jnp.where(b == b, 1.0, 2.0).astype(a.dtype)},  # noqa: PLR0124
     **{f"{k} {f.__name__}": f for k in "ilu" for f in PAIRS},
     **{f"{k}-": lambda a, b: -a + jnp.abs(b) - jnp.sign(a) for k in "ilu"},
+    **{f"{k} cube": lambda a, _: a**3 for k in "ilu"},
     **{"b and": jnp.logical_and, "b or": jnp.logical_or, "b not": lambda a, _: ~a},
+    **{"v branched": lambda v, _: jax.vmap(lambda x: lax.cond(x > 0.5, jnp.floor, jnp.negative, x))(v)},
+    **{"v products": lambda v, _: jnp.cumprod(v), "v highest": lambda v, _: lax.cummax(v, reverse=True)},
     **{"v*v": jnp.multiply, "v turned": lambda a, _: a[::-1] + jnp.roll(a, 1), "v max": jnp.maximum},
 }
 """Of two numbers of the kind that the name begins with, which they give again."""
@@ -58,6 +62,11 @@ MIXED = {
     "f sliced": ("vi", lambda v, i: lax.dynamic_slice(v, (i,), (2,))[1]),
     "v set": ("vif", lambda v, i, x: v.at[i].set(x)),
     "v added": ("vlf", lambda v, i, x: v.at[i].add(x, mode="drop")),
+    "v least": ("vif", lambda v, i, x: v.at[i].min(x)),
+    "v rows": ("vi", lambda v, i: by_row(lambda r, j: r.at[j].multiply(2.0), v, i).ravel()),
+    "f of rows": ("vi", lambda v, i: by_row(lambda r, j: r[j], v, i)[1]),
+    "f of a table": ("fv", lambda x, v: jnp.interp(x, jnp.arange(4.0).astype(x.dtype), v)),
+    "i searched": ("f", lambda x: jnp.searchsorted(jnp.array([-1.0, 0.5, 1e4], x.dtype), x).astype("int32")),
     "v stacked": ("fff", lambda a, b, c: jnp.stack([a, b, c, a])),
     "f sum": ("v", jnp.sum),
     "f largest": ("v", jnp.max),
@@ -116,6 +125,16 @@ class Programs:
             return v
 
         return run
+
+
+def test_every_operation_becomes_part_of_a_kernel():
+    zeros = {k: jnp.zeros((), dtype) for k, dtype in zip("ilbu", ("int32", "int64", "bool", "uint32"), strict=True)}
+    zeros |= {"f": jnp.zeros(()), "v": jnp.zeros(4)}
+    named = {name: (2 * name[0], function) for name, function in OPERATIONS.items()} | MIXED
+    for name, (kinds, function) in named.items():
+        start = [zeros[k] for k in (name[0], *kinds)]
+        run = lambda *v, f=function: lax.fori_loop(0, 2, lambda _, c: (f(*c[1:]), *c[1:]), v)
+        assert explain(run, *start).startswith("a kernel of "), name
 
 
 @settings(max_examples=5, deadline=None)

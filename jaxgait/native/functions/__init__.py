@@ -66,8 +66,12 @@ COMPOSED: dict[str, Callable[..., Array]] = {
     "log2": lambda x: exponential.log(x) * math.log2(math.e),
     "one_minus_square": lambda x: (1.0 + x) * (1.0 - x),
     "polynomial": _polynomial,
+    "eq_to": lambda x, y: arithmetic.bits(x) == arithmetic.bits(y),
+    "le_to": lambda x, y: arithmetic.in_order(x) <= arithmetic.in_order(y),
+    "lt_to": lambda x, y: arithmetic.in_order(x) < arithmetic.in_order(y),
 }
-"""Operations of JAX 0.12 that were several before, made of the same ones as by XLA."""
+"""Others, made of the same operations as by XLA: those of JAX 0.12 that were several before, and comparisons in a total
+order, by which tables are searched."""
 FUNCTIONS = EXPANSIONS | COMPOSED
 
 

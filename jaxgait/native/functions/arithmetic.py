@@ -95,6 +95,12 @@ def integer_bits(n: Array) -> Array:
     return bits(n + 1.5 * 2.0 ** format_of(n).mantissa)
 
 
+def in_order(x: Array) -> Array:
+    """An integer that grows with a real number in the total order of IEEE 754: -0 before 0, NaN at both ends."""
+    found = bits(x)
+    return jnp.where(found < 0, found ^ int(jnp.iinfo(found.dtype).max), found)
+
+
 def sign(x: Array) -> Array:
     """The bit of a real number's sign."""
     return bits(x) & int(jnp.iinfo(format_of(x).integer).min)
