@@ -161,7 +161,8 @@ def _part(reader: Any, x: Any, where: tuple[slice, ...]) -> np.ndarray:
 
 def _iota(reader: Any, e: Any, _: Sequence[Any]) -> Any:
     shape, axis = e.params["shape"], e.params["dimension"]
-    return _spread(reader.array(np.arange(shape[axis]).astype(e.outvars[0].aval.dtype)), shape, (axis,))
+    whole = reader.array(np.arange(shape[axis]).astype(e.outvars[0].aval.dtype))
+    return whole if len(shape) == 1 else _spread(_cells(e, whole), shape, (axis,))
 
 
 def _pad(_: Any, e: Any, inputs: Sequence[Any]) -> Any:

@@ -106,13 +106,15 @@ class Memory:
     """The operand that it is, or starts as; None: not initialised."""
     result: int | None = None
     """The result that it becomes; None: it is only read, or temporary."""
+    table: np.ndarray | None = None
+    """Its numbers, if it is constant."""
     version: int = 0
     """Number of writes: an array of an older version must not be used."""
 
     @property
     def own(self) -> bool:
-        """Whether it is temporary: neither operand nor result."""
-        return self.operand is None and self.result is None
+        """Whether it is temporary: neither operand nor result, nor constant."""
+        return self.operand is None and self.result is None and self.table is None
 
 
 @dataclass(eq=False)

@@ -133,6 +133,14 @@ def supports(name: str, dtypes: Sequence[np.dtype]) -> bool:
     return allowed.get(name, True)
 
 
+def scalar(x: float | int | bool, dtype: np.dtype) -> str:
+    """A number as LLVM spells it in memory, where truth values are 0 and 1."""
+    if dtype.kind != "f":
+        return str(int(x))
+    rounded = np.float64(np.float32(x)) if dtype.itemsize == 4 else np.float64(x)
+    return f"0x{rounded.view(np.uint64):016X}"
+
+
 class Writer:
     """Collects instructions, and declarations of the functions that they call."""
 
@@ -182,11 +190,7 @@ class Scope:
 
     def constant(self, x: float | int | bool, dtype: np.dtype) -> str:
         """The same number for all members."""
-        if dtype.kind == "f":
-            rounded = np.float64(np.float32(x)) if dtype.itemsize == 4 else np.float64(x)
-            literal = f"0x{rounded.view(np.uint64):016X}"
-        else:
-            literal = str(bool(x)).lower() if dtype.kind == "b" else str(int(x))
+        literal = str(bool(x)).lower() if dtype.kind == "b" else scalar(x, dtype)
         return literal if self.width == 1 else f"<{', '.join([f'{TYPES[named(dtype)]} {literal}'] * self.width)}>"
 
     def get(self, v: int) -> str:

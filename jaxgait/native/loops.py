@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Sequence
 
 from jaxgait.native.code import Code, Loop, Memory, PartLoop, Read, Statement, Write, everything, lasting
-from jaxgait.native.instructions import Cells, Scope, Writer
+from jaxgait.native.instructions import Cells, Scope, Writer, scalar
 from jaxgait.native.kernel import VECTOR_BYTES
 
 
@@ -245,8 +245,13 @@ class Emitter:
     def stack(self) -> None:
         """Allocates the code's own arrays, one member after the other; to be called first in a function."""
         for i, memory in enumerate(self.code.memories):
+            cell = Cells.cell(memory.dtype)
             if memory.own:
-                self.w.line(f"%own{i} = alloca [{self.width * memory.size} x {Cells.cell(memory.dtype)}], align 64")
+                self.w.line(f"%own{i} = alloca [{self.width * memory.size} x {cell}], align 64")
+            elif memory.table is not None:
+                numbers = ", ".join(f"{cell} {scalar(x, memory.dtype)}" for x in memory.table.ravel().tolist())
+                whole = f"[{memory.size} x {cell}] [{numbers}]"
+                self.w.declared.add(f"@constant{i} = internal unnamed_addr constant {whole}, align 64")
         self._tables()
 
     def _tables(self) -> None:
@@ -257,8 +262,10 @@ class Emitter:
                     self.w.line(f"%table{inner} = alloca [{self.width * s.parts} x {cell}], align 64")
 
     def own_rows(self, i: int) -> list[str]:
-        """Address of each member's part of a temporary array; none for others."""
+        """Address of each member's part of a temporary or constant array; none for others."""
         memory = self.code.memories[i]
+        if memory.table is not None:
+            return [f"@constant{i}"] * self.width
         return self._rows(f"%own{i}", Cells.cell(memory.dtype), "0", memory.size) if memory.own else []
 
     def _rows(self, pointer: str, cell: str, begin: str, size: int) -> list[str]:

@@ -24,6 +24,9 @@ from jaxgait.native.primitives import Branches, Call, While, passed, read
 MAX_TEMPORARY_BYTES = 16_384
 """Bytes of temporary arrays of a member."""
 
+MAX_IN_TABLE = 16_384
+"""Most numbers of a constant array in memory."""
+
 MAX_VALUES = 40_000
 """Largest number of values of a kernel: LLVM's time grows faster than in proportion (28 000 operations: 9 s)."""
 
@@ -98,6 +101,7 @@ class Reader:
         self.statements: list[Statement] = []
         self._assured = assured
         self._known: list[dict[Any, int]] = [{}]
+        self._tables: dict[Any, ArrayRef] = {}
         self._where: int | None = None
         self._versions = itertools.count(1)
 
@@ -152,14 +156,23 @@ class Reader:
         self.code.constants[v] = number.item()
         return v
 
-    def array(self, x: Any) -> np.ndarray:
-        """A constant array."""
+    def array(self, x: Any) -> Array:
+        """A constant array; a large one is in memory."""
         if isinstance(x, Tracer):
             raise Unsupported("an array from outside of the loop")
         whole = np.asarray(x)
         if whole.size > MAX_IN_REGISTERS:
-            raise Unsupported(f"a constant array of {whole.size} numbers")
+            return self._table(whole)
         return np.array([self.constant(n, whole.dtype) for n in whole.ravel()], dtype=int).reshape(whole.shape)
+
+    def _table(self, whole: np.ndarray) -> ArrayRef:
+        if whole.size > MAX_IN_TABLE or named(whole.dtype) not in TYPES:
+            raise Unsupported(f"a constant array of {whole.size} numbers of type {whole.dtype}")
+        key = (whole.dtype.str, whole.shape, whole.tobytes())
+        if key not in self._tables:
+            self.code.memories.append(Memory(whole.dtype, whole.size, None, table=whole))
+            self._tables[key] = ArrayRef(len(self.code.memories) - 1, 0, whole.shape)
+        return self._tables[key]
 
     def _once(self, key: Any, make: Callable[[], int]) -> int:
         """The value of an expression, or of an equal one that was computed before."""
@@ -263,6 +276,8 @@ class Reader:
     def put(self, whole: Array, index: Sequence[int], x: int, when: int | None = None) -> Array:
         """An array with a scalar replaced at a position within its bounds, where `when` is true."""
         if isinstance(whole, ArrayRef):
+            if self.code.memories[whole.memory].table is not None:
+                raise Unsupported("an update of a large constant array")
             where = self._both(self._where, when)
             self.statements.append(Write(whole.memory, self.flat(index, whole.shape), x, where))
             return self.written(whole)

@@ -326,6 +326,31 @@ def test_arrays_that_are_not_rebuilt_stay_in_memory():
     assert _rebuilt(read("scan", scan.params, len(scan.invars)), 64, []) == frozenset()
 
 
+@pytest.mark.usefixtures("short_loops")
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "bool"])
+def test_a_large_table_in_the_equations_is_a_constant_of_the_kernel(dtype):
+    table = (3.0 * np.sin(np.arange(202.0))).astype(dtype).reshape(2, 101)
+
+    def reading(x, i):
+        body = lambda c: (jnp.sin(c[0]) + jnp.asarray(table)[c[1] % 2, i + 7 * c[1]].astype(float), c[1] + 1)
+        return jax.lax.while_loop(lambda c: c[1] < 9, body, (x, 0))[0]
+
+    assert "1 loops, 1 arrays in memory" in explain(reading, 1.0, 0)
+    x, i = jnp.linspace(0.1, 0.9, 9), jnp.arange(9) * 12  # (beyond its end: the last one)
+    np.testing.assert_allclose(kernel(reading)(x, i), jax.jit(jax.vmap(reading))(x, i), rtol=1e-14)
+
+
+def test_a_large_table_that_is_interpolated_or_updated():
+    at, heights = np.linspace(0.0, 2.0, 101), np.sin(np.linspace(0.0, 2.0, 101))
+    repeated = lambda step, x: jax.lax.fori_loop(0, 5, lambda k, y: step(y, k), x)
+    curve = lambda x: repeated(lambda y, k: jnp.cos(y) + jnp.interp(y, at, heights), x)
+    changed = lambda x: repeated(lambda y, k: jnp.cos(y) + jax.jit(lambda t: t.at[k].set(y)[3])(heights), x)
+    x = jnp.linspace(0.1, 0.9, 9)
+    for function in (jax.jacfwd(curve), changed):
+        assert explain(function, 1.0).startswith("a kernel of ")
+        agrees(function, x, rtol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
 def test_integers_are_divided_as_by_xla(dtype):
     """Zero divisors and the least number by -1 included, which stop a processor."""

@@ -120,6 +120,11 @@ def test_every_kernel_is_written_once(monkeypatch):
 def test_explain_reports_the_resources_of_a_kernel():
     text = explain(PROGRAMS["memory"][0], 1.0, gpu="sm_90")
     assert re.search(r"1 arrays in memory; on sm_90 \d+ registers, 0 bytes of spill stores and 0 of spill loads$", text)
+    table = jnp.arange(99.0) > 3.0  # (a constant of the kernel)
+    fast = lambda y: jax.lax.while_loop(
+        lambda y: y < 98.0, lambda y: y + jnp.exp(jnp.where(table[y.astype(int)], y, 1.0)), y
+    )
+    assert "1 arrays in memory; on sm_90" in explain(fast, jnp.ones(()), gpu="sm_90")
     erf = lambda x: jax.lax.while_loop(lambda y: y < 1.0, lambda y: y + jax.lax.erf(y), x)
     assert "on sm_90 left to XLA: erf" in explain(erf, 0.5, gpu="sm_90")
 
