@@ -61,7 +61,13 @@ def call(avals: Sequence[Any], kernel: Kernel, inputs: Sequence[Any]) -> Sequenc
     name = registered(assembly(kernel, [*head(), *pointers(len(kernel.inputs), len(kernel.outputs))]))
     results = [jax.ShapeDtypeStruct(avals[v].shape, avals[v].dtype) for v in kernel.outputs]
     arrays = [jnp.asarray(x, avals[v].dtype) for v, x in zip(kernel.inputs, inputs, strict=True)]
-    return jax.ffi.ffi_call(name, results, input_output_aliases={})(*arrays)
+    launch = jax.custom_jvp(jax.ffi.ffi_call(name, results, vmap_method="sequential", input_output_aliases={}))
+    launch.defjvp(_differentiated)
+    return launch(*arrays)
+
+
+def _differentiated(*_: Any) -> Any:
+    raise ValueError("what native has compiled cannot be differentiated: write native(jax.jacfwd(f))")
 
 
 def head() -> list[str]:

@@ -19,7 +19,8 @@ class Emitter:
     def __init__(self, code: Code, width: int, writer: Writer) -> None:
         self.code, self.width, self.w = code, width, writer
         self.scope = Scope(writer, code.known, width, None, contract=False)
-        self.pointers: list[list[str]] = []
+        self.cells = Cells(self.scope)
+        self.pointers: dict[int, list[str]] = {}
         """Address of each member's part of each memory."""
         self.active: str | None = None
         """Mask of the active members; None: all."""
@@ -46,13 +47,13 @@ class Emitter:
         return x if self.width == 1 else self.w.emit(f"extractelement {self.scope.vector(type)} {x}, i64 {i}")
 
     def _address(self, memory: int, index: str, i: int) -> str:
-        cell = Cells.cell(self.code.memories[memory].dtype)
-        return self.w.emit(f"getelementptr {cell}, ptr {self.pointers[memory][i]}, i64 {self._lane('i64', index, i)}")
+        row, dtype = self.pointers[memory][i], self.code.memories[memory].dtype
+        return self.cells.at(row, dtype, self._lane("i64", index, i))
 
     def _read(self, s: Read) -> None:
         index = self.scope.get(s.index)
         addresses = (self._address(s.memory, index, i) for i in range(self.width))
-        self.scope.names[s.output] = Cells(self.scope).gather(addresses, self.code.memories[s.memory].dtype)
+        self.scope.names[s.output] = self.cells.gather(addresses, self.code.memories[s.memory].dtype)
 
     def _write(self, s: Write) -> None:
         """Inactive members write to a dummy address; a single one skips the store."""
@@ -182,10 +183,10 @@ class Emitter:
         self._store_part(old, part, x if active is None else self._following(active, type, x, self.scope.get(old)))
 
     def _store_part(self, table: int, part: str, x: str) -> None:
-        Cells(self.scope).store(x, f"%table{table}", self.code.dtypes[table], self._row_of(part))
+        self.cells.store(x, f"%table{table}", self.code.dtypes[table], self._row_of(part))
 
     def _load_part(self, table: int, part: str) -> str:
-        return Cells(self.scope).load(f"%table{table}", self.code.dtypes[table], self._row_of(part))
+        return self.cells.load(f"%table{table}", self.code.dtypes[table], self._row_of(part))
 
     def _row_of(self, part: str) -> str:
         return self.w.emit(f"mul i64 {part}, {self.width}")
@@ -217,30 +218,51 @@ class Emitter:
             sizes: numbers per member of each operand.
         """
         for i, (operand, same, size) in enumerate(zip(self.code.operands, shared, sizes, strict=True)):
-            if not isinstance(operand, int):
-                base = self.w.emit(f"mul i64 {begin}, {size}") if not same else "0"
-                for k, v in enumerate(operand):
-                    self.scope.names[v] = self._loaded(f"%in{i}", v, base, k, same, size)
+            for k, v in enumerate(() if isinstance(operand, int) else operand):
+                if same:
+                    self.spread(i, k, v)
+                else:
+                    rows, at = Cells(self.scope, size), self.index(begin, size, k)
+                    self.scope.names[v] = rows.load(f"%in{i}", self.code.dtypes[v], at)
 
-    def _loaded(self, pointer: str, v: int, base: str, k: int, same: bool, size: int) -> str:
+    def spread(self, operand: int, k: int, v: int) -> None:
+        """Loads number k of an operand that is the same for all members."""
         dtype = self.code.dtypes[v]
-        if same:
-            return self.scope.spread(Cells(self.scope).single(pointer, dtype, str(k)), dtype)
-        at = self.w.emit(f"add i64 {base}, {k}")
-        return Cells(self.scope, size).load(pointer, dtype, at)
+        self.scope.names[v] = self.scope.spread(self.cells.single(f"%in{operand}", dtype, str(k)), dtype)
 
-    def memories(self, begin: str, shared: Sequence[bool]) -> None:
-        """Addresses of arrays in memory; operands that become results are copied first."""
+    def index(self, member: str, size: int, k: int = 0) -> str:
+        """The position of number k of a member, which has `size` of them."""
+        return self.w.emit(f"add i64 {self.w.emit(f'mul i64 {member}, {size}')}, {k}")
+
+    def memories(self, members: Sequence[str], shared: Sequence[bool]) -> None:
+        """Addresses of the members' arrays in memory."""
         for i, memory in enumerate(self.code.memories):
-            cell, rows = Cells.cell(memory.dtype), self.own_rows(i)
-            if memory.result is not None:
-                rows = self._rows(f"%out{memory.result}", cell, begin, memory.size)
-            if memory.operand is not None:
-                source = self._rows(f"%in{memory.operand}", cell, begin, 0 if shared[memory.operand] else memory.size)
-                for a, b in zip(source, rows, strict=False):  # (none to copy to where it is only read)
-                    self._copied(a, b, memory)
-                rows = rows or source
-            self.pointers.append(rows)
+            if memory.table is not None:
+                rows = [f"@constant{i}"] * self.width
+            elif memory.own:
+                rows = [self._row(f"%own{i}", memory, str(lane)) for lane in range(self.width)]
+            elif memory.result is not None:
+                rows = [self._row(f"%out{memory.result}", memory, member) for member in members]
+            else:
+                rows = [self._operand_row(memory, member, shared) for member in members]
+            self.pointers[i] = rows
+
+    def initialise(self, member: str, shared: Sequence[bool]) -> None:
+        """Copies a member's operands that become results."""
+        for memory in self.code.memories:
+            if memory.operand is not None and memory.result is not None:
+                source, to = (
+                    self._operand_row(memory, member, shared),
+                    self._row(f"%out{memory.result}", memory, member),
+                )
+                self._copied(source, to, memory)
+
+    def _operand_row(self, memory: Memory, member: str, shared: Sequence[bool]) -> str:
+        assert memory.operand is not None
+        return self._row(f"%in{memory.operand}", memory, "0" if shared[memory.operand] else member)
+
+    def _row(self, pointer: str, memory: Memory, member: str) -> str:
+        return self.cells.at(pointer, memory.dtype, self.index(member, memory.size))
 
     def stack(self) -> None:
         """Allocates the code's own arrays, one member after the other; to be called first in a function."""
@@ -261,21 +283,6 @@ class Emitter:
                     cell = Cells.cell(self.code.dtypes[inner])
                     self.w.line(f"%table{inner} = alloca [{self.width * s.parts} x {cell}], align 64")
 
-    def own_rows(self, i: int) -> list[str]:
-        """Address of each member's part of a temporary or constant array; none for others."""
-        memory = self.code.memories[i]
-        if memory.table is not None:
-            return [f"@constant{i}"] * self.width
-        return self._rows(f"%own{i}", Cells.cell(memory.dtype), "0", memory.size) if memory.own else []
-
-    def _rows(self, pointer: str, cell: str, begin: str, size: int) -> list[str]:
-        found = []
-        for i in range(self.width):
-            member = self.w.emit(f"add i64 {begin}, {i}")
-            at = self.w.emit(f"mul i64 {member}, {size}")
-            found.append(self.w.emit(f"getelementptr {cell}, ptr {pointer}, i64 {at}"))
-        return found
-
     def _copied(self, source: str, to: str, memory: Memory) -> None:
         """Copies one member's array: at once, or number by number, which is faster on GPUs."""
         cell, align = Cells.cell(memory.dtype), memory.dtype.itemsize
@@ -288,7 +295,7 @@ class Emitter:
         self.w.line(f"br label %copy{n}")
         self.w.label(f"copy{n}")
         self.w.line(f"%k{n} = phi i64 [ 0, %{before} ], [ %k{n}.next, %copy{n} ]")
-        a, b = (self.w.emit(f"getelementptr {cell}, ptr {rows}, i64 %k{n}") for rows in (source, to))
+        a, b = (self.cells.at(row, memory.dtype, f"%k{n}") for row in (source, to))
         self.w.line(f"store {cell} {self.w.emit(f'load {cell}, ptr {a}, align {align}')}, ptr {b}, align {align}")
         self.w.line(f"%k{n}.next = add i64 %k{n}, 1")
         self.w.line(f"%k{n}.more = icmp slt i64 %k{n}.next, {memory.size}")
@@ -298,7 +305,10 @@ class Emitter:
     def members(self, begin: str, shared: Sequence[bool], sizes: Sequence[int]) -> None:
         """Everything for a vector of members; arguments as for `operands`."""
         self.operands(begin, shared, sizes)
-        self.memories(begin, shared)
+        members = [self.w.emit(f"add i64 {begin}, {i}") for i in range(self.width)]
+        for member in members:
+            self.initialise(member, shared)
+        self.memories(members, shared)
         self.statements(self.code.statements)
         self.results(begin)
 
@@ -307,9 +317,8 @@ class Emitter:
         for i, result in enumerate(self.code.results):
             if isinstance(result, int):
                 continue
-            base = self.w.emit(f"mul i64 {begin}, {len(result)}")
             for k, v in enumerate(result):
-                at = self.w.emit(f"add i64 {base}, {k}")
+                at = self.index(begin, len(result), k)
                 Cells(self.scope, len(result)).store(self.scope.get(v), f"%out{i}", self.code.dtypes[v], at)
 
 

@@ -21,8 +21,8 @@ from jaxgait.native.regions import partition
 def native(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callable[..., Any]:
     """The same function, with its straight-line parts as kernels.
 
-    It must run under `jax.jit`, and cannot be differentiated or batched afterwards. On devices other than CPUs nothing
-    changes.
+    It must run under `jax.jit`, and cannot be differentiated afterwards; if it is batched, its kernels run for one
+    after the other. On devices other than CPUs nothing changes.
 
     Args:
         function: of pytrees; leaves that are not arrays are constants. It may contain loops and branches.

@@ -15,6 +15,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from jaxgait.native import loops
 from jaxgait.native.code import Code, Loop
 from jaxgait.native.instructions import Cells, Scope, Writer
@@ -23,6 +25,10 @@ from jaxgait.native.loops import Emitter, width_for
 WARP_THREADS = 32
 """Threads of a GPU that run in lockstep."""
 _NAMED = re.compile(r"jaxgait_(refilled|waiting)(\d+)_\w+")
+
+
+NUMBER = np.dtype(np.int64)
+"""Type of the number of a member."""
 
 
 class Lanes(NamedTuple):
@@ -117,6 +123,8 @@ class _Refilling(Emitter):
         self.now = ""
         """Mask of the members that continue, where the loop was left."""
         self._outside = True
+        self._one = Cells(Scope(writer, code.known, 1, None))
+        """Loads and stores of one lane."""
 
     def all_members(self) -> None:
         w, lanes = self.w, f"i{self.width}"
@@ -127,7 +135,7 @@ class _Refilling(Emitter):
         self.stack()
         for v, (i, k) in self.where.items():
             if self.shared[i] and v not in self.loop.initial:
-                self.scope.names[v] = self._loaded(f"%in{i}", v, "0", k, True, self.sizes[i])
+                self.spread(i, k, v)
         before = self._first()
         w.label("members")
         w.line(f"%next = phi i64 [ {self.width}, %{before} ], [ %next.after, %lanes.over ]")
@@ -149,27 +157,14 @@ class _Refilling(Emitter):
 
     def _load_lanes(self, own: Sequence[int]) -> None:
         """Loads the vectors of all lanes; initial value of carried value c is -1 - c."""
-        vectors = Cells(self.scope)
         for v in own:
-            self.scope.names[v] = vectors.load(self.slots[v], self.code.dtypes[v], 0)
+            self.scope.names[v] = self.cells.load(self.slots[v], self.code.dtypes[v], 0)
         for c in self.loop.carried:
-            self.scope.names[-1 - c] = vectors.load(self.slots[c], self.code.dtypes[c], 0)
-        ids = [self._id(str(i)) for i in range(self.width)]
-        rows = lambda m: self.own_rows(m) or [self._row(m, i) for i in ids]
-        self.pointers = [rows(m) for m in range(len(self.code.memories))]
+            self.scope.names[-1 - c] = self.cells.load(self.slots[c], self.code.dtypes[c], 0)
+        self.memories([self._id(str(i)) for i in range(self.width)], self.shared)
 
     def _id(self, lane: str) -> str:
-        return self.w.emit(f"load i64, ptr {self.w.emit(f'getelementptr i64, ptr %ids, i64 {lane}')}, align 8")
-
-    def _row(self, memory: int, member: str) -> str:
-        m = self.code.memories[memory]
-        pointer = f"%in{m.operand}" if m.result is None else f"%out{m.result}"
-        size = 0 if m.result is None and m.operand is not None and self.shared[m.operand] else m.size
-        return self._at(pointer, Cells.cell(m.dtype), member, size)
-
-    def _at(self, pointer: str, cell: str, member: str, size: int, k: int = 0) -> str:
-        index = self.w.emit(f"add i64 {self.w.emit(f'mul i64 {member}, {size}')}, {k}")
-        return self.w.emit(f"getelementptr {cell}, ptr {pointer}, i64 {index}")
+        return self._one.load("%ids", NUMBER, lane)
 
     # --- lane by lane -------------------------------------------------------------------------------------------------
 
@@ -186,34 +181,24 @@ class _Refilling(Emitter):
         return "start"
 
     def _fill(self, lane: str, member: str) -> None:
-        w = self.w
-        w.line(f"store i64 {member}, ptr {w.emit(f'getelementptr i64, ptr %ids, i64 {lane}')}, align 8")
+        self._one.store(member, "%ids", NUMBER, lane)
         initial = dict(zip(self.loop.carried, self.loop.initial, strict=True))
         for v, slot in self.slots.items():
-            dtype = self.code.dtypes[v]
-            cell, x = Cells.cell(dtype), self._number(initial.get(v, v), member)
-            to = w.emit(f"getelementptr {cell}, ptr {slot}, i64 {lane}")
-            w.line(f"store {cell} {x}, ptr {to}, align {dtype.itemsize}")
-        for i, memory in enumerate(self.code.memories):
-            if memory.result is not None and memory.operand is not None:
-                size = 0 if self.shared[memory.operand] else memory.size
-                source = self._at(f"%in{memory.operand}", Cells.cell(memory.dtype), member, size)
-                self._copied(source, self._row(i, member), memory)
+            self._one.store(self._number(initial.get(v, v), member), slot, self.code.dtypes[v], lane)
+        self.initialise(member, self.shared)
 
     def _number(self, v: int, member: str) -> str:
-        dtype = self.code.dtypes[v]
         if v not in self.where:
-            x = self.code.constants[v]
-            return str(int(x)) if dtype.kind == "b" else Scope(self.w, self.code.known, 1, None).constant(x, dtype)
+            return self._one.scope.constant(self.code.constants[v], self.code.dtypes[v])
         i, k = self.where[v]
-        at = self._at(f"%in{i}", Cells.cell(dtype), member, 0 if self.shared[i] else self.sizes[i], k)
-        return self.w.emit(f"load {Cells.cell(dtype)}, ptr {at}, align {dtype.itemsize}")
+        at = str(k) if self.shared[i] else self.index(member, self.sizes[i], k)
+        return self._one.load(f"%in{i}", self.code.dtypes[v], at)
 
     def _exchange(self) -> None:
         """Stores the results of finished members and fills their lanes."""
         w, lanes = self.w, f"i{self.width}"
         for c in self.loop.carried:
-            Cells(self.scope).store(self.scope.get(c), self.slots[c], self.code.dtypes[c], 0)
+            self.cells.store(self.scope.get(c), self.slots[c], self.code.dtypes[c], 0)
         going = w.emit(f"bitcast {self.scope.type(bool)} {self.now} to {lanes}")
         finished, before = w.emit(f"xor {lanes} %working, {going}"), w.block
         w.line("br label %lanes")
@@ -251,9 +236,6 @@ class _Refilling(Emitter):
         member = self._id(lane)
         for i, result in enumerate(self.code.results):
             for k, v in enumerate(() if isinstance(result, int) else result):
-                dtype = self.code.dtypes[v]
-                cell = Cells.cell(dtype)
-                source = self.w.emit(f"getelementptr {cell}, ptr {self.slots[v]}, i64 {lane}")
-                x = self.w.emit(f"load {cell}, ptr {source}, align {dtype.itemsize}")
-                to = self._at(f"%out{i}", cell, member, len(result), k)  # type: ignore[arg-type]
-                self.w.line(f"store {cell} {x}, ptr {to}, align {dtype.itemsize}")
+                x = self._one.load(self.slots[v], self.code.dtypes[v], lane)
+                at = self.index(member, len(result), k)  # type: ignore[arg-type]
+                self._one.store(x, f"%out{i}", self.code.dtypes[v], at)
