@@ -74,7 +74,7 @@ ALONE = {
     "jaxgait.outcome": "text",
     "jaxgait.kinds": "protocols",
     "jaxgait.commits": "names a version",
-    "jaxgait.control_groups": "reads numbers of the system",
+    "jaxgait.machine": "reads numbers of the system",
     "jaxgait.solve.schemes": "chooses",
     "jaxgait.solve.checks": "checks",
     "jaxgait.solve.guards": "checks of a run",

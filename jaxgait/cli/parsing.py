@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import equinox as eqx
 import numpy as np
 
-from jaxgait import checks, files, memory
+from jaxgait import checks, files, machine
 from jaxgait.cli import distributions
 from jaxgait.cli.console import STDOUT
 from jaxgait.ensembles.labels import described_value
@@ -378,7 +378,7 @@ def _axis(model: Model, name: str, span: str, option: str) -> np.ndarray:
     steps = _count(f"the count of {name}", count[1] if count else parts[2], least=2)
     if low == high:
         raise ParameterError(f"{name}={span!r} is not a range: give two different ends")
-    memory.fits_in_memory(f"{steps} values of {name}", 8 * steps, "scan fewer")
+    machine.fits_in_memory(f"{steps} values of {name}", 8 * steps, "scan fewer")
     if not span.startswith(_LOG):
         return np.linspace(low, high, steps)
     check_positive(name, Log(low, high))

@@ -21,7 +21,7 @@ from jaxgait.ensembles.plan import Plan, bytes_per_member, compile_blocks, defau
 from jaxgait.ensembles.room import disk_bytes, disk_files, free_bytes, free_files
 from jaxgait.ensembles.store import finished
 from jaxgait.ensembles.workers import run_blocks
-from jaxgait.memory import free_memory, size_text
+from jaxgait.machine import free_memory, size_text
 from jaxgait.model import Model
 from jaxgait.solve.smooth import FLOAT64_RETRY
 

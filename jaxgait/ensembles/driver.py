@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
-from jaxgait import checks, memory, xr
+from jaxgait import checks, machine, xr
 from jaxgait import precision as precisions
 from jaxgait.ensembles.batch import FORWARD_UP_TO, Job, model_of
 from jaxgait.ensembles.columns import one_of
@@ -188,7 +188,7 @@ def ensemble(
 
 
 def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | None) -> xr.Dataset:
-    memory.fits_in_memory(
+    machine.fits_in_memory(
         f"{plan.members.size} members with their results",
         plan.members.size * plan.result_bytes,
         "give store=..., or observe measures instead of keeping trajectories",

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxgait import checks, memory, xr
+from jaxgait import checks, machine, xr
 from jaxgait.checks import by_name, shown
 from jaxgait.ensembles.checksums import COMPLETE, PLAN
 from jaxgait.ensembles.labels import VALUES, status_codes, with_promotions
@@ -89,7 +89,7 @@ def joined(results: Sequence[Any], dim: str | None = None, *, any_version: bool 
         _check_labels(first, part, along)
     _check_apart(parts, along)
     size, count = (sum(n) for n in zip(*((p.data.nbytes, p.data.status.size) for p in parts), strict=True))
-    memory.fits_in_memory(f"{count} members with their results", 2 * size, "join fewer parts")
+    machine.fits_in_memory(f"{count} members with their results", 2 * size, "join fewer parts")
     whole = xr.concat(
         [part.data for part in parts],
         along,

@@ -21,7 +21,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxgait import checks, memory, xr
+from jaxgait import checks, machine, xr
 from jaxgait.checks import by_name, shown
 from jaxgait.ensembles.columns import (
     Axes,
@@ -423,7 +423,7 @@ def check_memory(shape: tuple[int, ...], entries: list[int], copies: int = 1) ->
     size = math.prod(shape)
     box = f" ({' x '.join(map(str, shape))})" if len(shape) > 1 else ""
     need = 8 * size * (copies * sum(entries) + max(entries) + 1)  # with a temporary copy of one, and their order
-    memory.fits_in_memory(f"{size} members{box}", need, "ask for fewer, or split them into several scans")
+    machine.fits_in_memory(f"{size} members{box}", need, "ask for fewer, or split them into several scans")
 
 
 def _label(name: str, values: np.ndarray, dims: tuple[str, ...]) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -20,12 +19,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxgait import control_groups
 from jaxgait import precision as precisions
 from jaxgait.definition import RESERVED_RESULTS
 from jaxgait.ensembles.batch import BEYOND, DIRECTIONS_PER_LANE, Job, compile_batch, lanes, member_of, run_batch, shapes
 from jaxgait.ensembles.members import Members
-from jaxgait.memory import UNKNOWN_MEMORY, free_memory
+from jaxgait.machine import UNKNOWN_MEMORY, free_memory, processors
 from jaxgait.model import Model, Variable
 from jaxgait.native import Lanes
 from jaxgait.outcome import INVALID, Outcome, failures
@@ -418,7 +416,4 @@ def _free_bytes(platform: str, devices: int) -> int:
 
 def default_workers(devices: int) -> int:
     """Blocks that run at once: one per core that this process may use on CPUs, one on other devices."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = control_groups.processors()
-    cores = cores if quota is None else min(cores, math.ceil(quota))
-    return max(1, cores // devices) if jax.default_backend() == "cpu" else 1
+    return max(1, processors() // devices) if jax.default_backend() == "cpu" else 1

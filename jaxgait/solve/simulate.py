@@ -18,8 +18,8 @@ from jaxgait.checks import as_array, by_name, nearest, shown, untraced, warn_use
 from jaxgait.definition import RESERVED_RESULTS
 from jaxgait.fields import no_element, value_named
 from jaxgait.kinds import several_phases
+from jaxgait.machine import fits_in_memory
 from jaxgait.measure import Measure, Measures, Observe, observed, observer
-from jaxgait.memory import fits_in_memory
 from jaxgait.model import Model, State, as_model
 from jaxgait.native import kept, looped
 from jaxgait.outcome import FIRST_TERMINATION, IncompleteRun, Outcome, sentence

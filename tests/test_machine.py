@@ -1,10 +1,28 @@
-"""Limits of control groups of both versions, in folders like those of Linux."""
+"""Memory and processors that limits of the process and control groups leave; folders stand for the groups."""
+
+import resource
+import subprocess
+import sys
 
 import pytest
 
-from jaxgait import control_groups
+from jaxgait import machine
 from jaxgait.ensembles.plan import default_workers
-from jaxgait.memory import free_memory
+
+TIGHT = """
+import resource
+resource.setrlimit(resource.{limit}, (6 << 30, 6 << 30))
+import jax
+jax.numpy.zeros(8).block_until_ready()  # reserves addresses
+from jaxgait import machine
+free = machine.free_memory()
+assert free < 6 << 30, free
+try:
+    machine.fits_in_memory("members", 6 << 30, "scan fewer")
+except MemoryError as error:
+    print(error)
+"""
+
 
 STAT = "anon 100\ninactive_file 30\nactive_file 20\n"
 SECOND = {
@@ -43,8 +61,8 @@ def _groups(tmp_path, monkeypatch, own, files):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     (tmp_path / "own").write_text(own)
-    monkeypatch.setattr(control_groups, "ROOT", tmp_path / "cgroup")
-    monkeypatch.setattr(control_groups, "OWN", tmp_path / "own")
+    monkeypatch.setattr(machine, "GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(machine, "OWN_GROUPS", tmp_path / "own")
 
 
 @pytest.mark.parametrize(
@@ -59,9 +77,9 @@ def _groups(tmp_path, monkeypatch, own, files):
 )
 def test_the_tightest_limit_counts(tmp_path, monkeypatch, own, files):
     _groups(tmp_path, monkeypatch, own, files)
-    assert control_groups.free_memory() == free_memory() == 1000 - (400 - 30)  # its idle cache of files is free
-    assert control_groups.processors() == 1.5
+    assert machine.free_memory() == 1000 - (400 - 30)  # its idle cache of files is free
     monkeypatch.setattr("os.sched_getaffinity", lambda _: range(8), raising=False)
+    assert machine.processors() == 2  # of 1.5
     assert default_workers(1) == 2 and default_workers(2) == 1
 
 
@@ -72,11 +90,30 @@ def test_the_tightest_limit_counts(tmp_path, monkeypatch, own, files):
 )
 def test_without_limits_those_of_the_machine_are_left(tmp_path, monkeypatch, own, files):
     _groups(tmp_path, monkeypatch, own, files)
-    assert control_groups.free_memory() is None and control_groups.processors() is None
     monkeypatch.setattr("os.sched_getaffinity", lambda _: range(8), raising=False)
-    assert free_memory() > 1_000_000 and default_workers(1) == 8
+    assert machine.free_memory() > 1_000_000 and default_workers(1) == 8
 
 
 def test_an_exceeded_limit_leaves_nothing(tmp_path, monkeypatch):
     _groups(tmp_path, monkeypatch, "0::/\n", {"memory.max": "100\n", "memory.current": "4000\n"})
-    assert control_groups.free_memory() == 0
+    assert machine.free_memory() == 0
+
+
+@pytest.mark.parametrize(("limit", "name"), [("RLIMIT_AS", "VmSize"), ("RLIMIT_DATA", "VmData")])
+def test_a_limit_of_the_process_counts_what_is_reserved(tmp_path, monkeypatch, limit, name):
+    (tmp_path / "status").write_text(f"Name:\tpython\n{name}:\t     400 kB\n")
+    monkeypatch.setattr(machine, "STATUS", tmp_path / "status")
+    monkeypatch.setattr(machine, "OWN_GROUPS", tmp_path / "none")
+    limits = {getattr(resource, limit): (1000 * 1024, 2000 * 1024)}
+    unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    monkeypatch.setattr(resource, "getrlimit", lambda which: limits.get(which, unlimited))
+    assert machine.free_memory() == 600 * 1024
+    limits[getattr(resource, limit)] = (100 * 1024, 100 * 1024)  # (lowered below what is in use)
+    assert machine.free_memory() == 0
+
+
+@pytest.mark.parametrize("limit", ["RLIMIT_AS", "RLIMIT_DATA"])
+def test_a_tight_limit_is_named_in_advance(limit):
+    command = [sys.executable, "-c", TIGHT.format(limit=limit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "members need 6.44 GB of memory and" in done.stdout and done.stdout.strip().endswith("scan fewer")
