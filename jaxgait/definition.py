@@ -215,16 +215,30 @@ def _check_defaults(cls: type) -> None:
             raise TypeError(f"the default of {name} of {cls.__name__} must not be {shown(value)}: write {how}")
 
 
+def check_variable(variable: Any, label: str) -> None:
+    """Checks the description of a result, whose label is for messages.
+
+    Raises:
+        TypeError: for anything but a `Variable`, and for dimensions of the same name.
+        ValueError: for a misspelt unit.
+
+    Examples:
+        >>> from jaxgait import Variable
+        >>> from jaxgait.definition import check_variable
+        >>> check_variable(Variable("N", "contact force", dims=("foot",)), "variables['force']")
+    """
+    if not (isinstance(variable, Variable) and isinstance(variable.dims, tuple)):
+        what = 'a Variable, such as Variable("N", "contact force", dims=("foot",))'
+        raise TypeError(f"{label} must be {what}, got {shown(variable)}")
+    if len({*variable.dims}) < len(variable.dims):
+        raise TypeError(f"{label} must have different dimensions, got {variable.dims}: name them apart")
+    units.check(variable.unit, label)
+
+
 def _check_variables(cls: type) -> None:
     named = cls.__dict__.get("variables", {})
     for name, variable in named.items() if isinstance(named, Mapping) else ():
-        if not (isinstance(variable, Variable) and isinstance(variable.dims, tuple)):
-            what = 'a Variable, such as Variable("N", "contact force", dims=("foot",))'
-            raise TypeError(f"variables[{name!r}] of {cls.__name__} must be {what}, got {shown(variable)}")
-        if len({*variable.dims}) < len(variable.dims):
-            what = f"different dimensions, got {variable.dims}: name them apart"
-            raise TypeError(f"variables[{name!r}] of {cls.__name__} must have {what}")
-        units.check(variable.unit, f"variables[{name!r}] of {cls.__name__}")
+        check_variable(variable, f"variables[{name!r}] of {cls.__name__}")
         base = named.get(variable.reference_of)
         if variable.reference_of and (base is None or (base.unit, base.dims) != (variable.unit, variable.dims)):
             what = f"name another of the variables, in the same unit, got {variable.reference_of!r}"

@@ -168,6 +168,7 @@ COVERED = {
     "ensembles/syntax.py": "ensembles/test_source.py",
     "ensembles/labels.py": "ensembles/test_ensemble.py",
     "ensembles/plan.py": "ensembles/test_ensemble.py",
+    "ensembles/request.py": "ensembles/test_ensemble.py",
     "ensembles/recipe.py": "plot/test_explorer.py",
     "mechanics/fourbar.py": "models/prosthesis/test_model.py",
     "mechanics/kane.py": "models/prosthesis/test_model.py",

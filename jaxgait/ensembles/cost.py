@@ -124,7 +124,7 @@ def estimate(model: Model, members: Members | Mapping[str, Any] | Any, **request
     longest = _most_of_one_worker(plan, (block for block in range(plan.size) if block not in done), workers)
     block = math.prod(plan.block_shape)
     batch = min(block, plan.batch or block)
-    need = bytes_per_member(plan.model, plan.job, plan.precision, plan.results)
+    need = bytes_per_member(plan.job, plan.results)
     return Estimate(
         members=plan.members.size,
         shape=plan.members.shape,

@@ -5,46 +5,26 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import diffrax
-import jax
 import numpy as np
-from jaxtyping import Bool, Float
 
 from jaxgait import checks, machine, xr
 from jaxgait import precision as precisions
-from jaxgait.ensembles.batch import FORWARD_UP_TO, Job, model_of
-from jaxgait.ensembles.columns import one_of
-from jaxgait.ensembles.conversion import in_own_units
 from jaxgait.ensembles.gaps import warn_of_early_ends, warn_of_gaps, warn_of_gradients, warn_of_starts
 from jaxgait.ensembles.labels import dataset, descriptions, with_promotions
-from jaxgait.ensembles.members import DRIVE, INITIAL, Members, as_members, check_members, shape_of
-from jaxgait.ensembles.plan import (
-    TALLY,
-    Plan,
-    batch_size,
-    block_shape,
-    bytes_per_member,
-    default_workers,
-    largest_batch,
-    result_shapes,
-    stored_shape,
-)
+from jaxgait.ensembles.members import Members
+from jaxgait.ensembles.plan import TALLY, Plan
+from jaxgait.ensembles.request import planned
 from jaxgait.ensembles.store import open_store, read_store
-from jaxgait.ensembles.validity import valid_members
 from jaxgait.ensembles.workers import Meter, run_blocks
-from jaxgait.fields import declared
-from jaxgait.measure import Measure, Measures, Observe, observer
-from jaxgait.model import Model, Variable, as_model
+from jaxgait.measure import Measure, Observe
+from jaxgait.model import Model, Variable
 from jaxgait.notes import note
-from jaxgait.parameters import ParameterError, check_single, parameters
-from jaxgait.run import NotRecorded, Sampling
-from jaxgait.scheme import Retry, Scheme
-from jaxgait.solve.checks import check_equations, warn_of_start
-from jaxgait.solve.schemes import scheme_for
+from jaxgait.run import NotRecorded
+from jaxgait.scheme import Scheme
 from jaxgait.solve.smooth import MAX_EVENTS
 
 _MANY_PROMOTED = 0.1
@@ -267,12 +247,13 @@ def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
         jaxgait.parameters.ParameterError: for impossible names, shapes and values.
         ValueError: for impossible options.
     """
+    request = {name: known.default for name, known in inspect.signature(ensemble).parameters.items()} | dict(request)
     try:
-        return _plan_of(request, extent)
+        return planned(request, extent)
     except NotRecorded:  # a measure counts the events of a smooth model
-        if request.get("max_events") is not None:
+        if request["max_events"] is not None:
             raise
-        return _plan_of({**request, "max_events": MAX_EVENTS}, extent)
+        return planned({**request, "max_events": MAX_EVENTS}, extent)
 
 
 def check_run(caller: str, run: Mapping[str, Any], allowed: Sequence[str] = ()) -> None:
@@ -287,214 +268,3 @@ def check_run(caller: str, run: Mapping[str, Any], allowed: Sequence[str] = ()) 
     known = inspect.signature(ensemble).parameters
     if unknown := sorted({*run} - {*known}):
         raise ValueError(f"{caller} has no argument {unknown[0]!r}: {checks.nearest(unknown[0], known, limit=1)}")
-
-
-def _plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None) -> Plan:
-    request = {name: known.default for name, known in inspect.signature(ensemble).parameters.items()} | dict(request)
-    model, precision = as_model(request["model"]), request["precision"]
-    span = {name: request[name] for name in ("strides", "duration", "samples")}
-    checks.untraced("ensemble", model, request["members"], span)
-    check_single(model)
-    model.validate()
-    members = in_own_units(model, as_members(request["members"]))
-    planned = Sampling.of(model, **span)
-    valid, rejection = _validity(model, members, planned, request["invalid"])
-    among = members.values if valid is None else {name: x[valid] for name, x in members.values.items()}
-    observe, variables = _observed(model, request)
-    gradient = _gradient(model, request["gradient"])
-    chosen, retries = _schemes(model, request, gradient, bool(getattr(observe, "watch", ())))
-    for name in sorted({*members.values, *gradient} - {*declared(parameters(model), [*members.values, *gradient])}):
-        if not name.startswith(DRIVE):
-            chosen.check_start(model, name)
-    with precisions.use(precision):
-        cast = precisions.cast(model)
-        check_equations(cast)
-        warn_of_start(cast, {n.removeprefix(INITIAL) for n in members.values if n.startswith(INITIAL)})
-    sampling = spaced(planned, model, among if extent is None else extent)
-    observe = observe.checked(sampling) if hasattr(observe, "checked") else observe
-    retry, trajectories = checks.flag("retry", request["retry"]), _kept(request["trajectories"])
-    job = Job(chosen, sampling, observe, trajectories, gradient, request["devices"])
-    _check_job(job)
-    batch, results = _batch(model, members, job, request, variables)
-    plan = Plan(
-        model,
-        members,
-        job,
-        precision,
-        retries if retry else (),
-        block_shape(members.shape, batch),
-        results,
-        variables,
-        valid,
-        rejection,
-    )
-    if request["store"] is not None and request["batch"] is None:
-        workers = request["workers"] or default_workers(job.devices)
-        larger = stored_shape(members.shape, batch, plan.result_bytes, workers)
-        plan = replace(plan, batch=batch, block_shape=larger if request["cluster"] is None else plan.block_shape)
-    _check_names(plan)
-    _check_gradients(plan)
-    return plan
-
-
-def _validity(model: Model, members: Members, sampling: Sampling, invalid: str) -> tuple[np.ndarray | None, str]:
-    """Which members the model accepts, None for all, and why it rejects the first of the others.
-
-    Raises:
-        ParameterError: for members that no model could run and, unless they are marked, for invalid ones.
-    """
-    if checks.one_of("invalid", invalid, ("raise", "mark")) == "raise":
-        check_members(model, members)
-        valid, why = np.ones(members.size, bool), ""
-    else:
-        valid, why = valid_members(model, members)
-    spacing = _spacings(sampling, model, {name: x[valid] for name, x in members.values.items()})
-    if not (lasting := _lasting(spacing)).all():
-        first = int(np.flatnonzero(~lasting)[0])
-        at = one_of(members.values, int(np.flatnonzero(valid)[first]))
-        where = ", ".join(f"{name} = {checks.shown(x)}" for name, x in at.items())
-        endless = f"a run must last a positive time, got {spacing[first] * sampling.intervals:.6g} s at {where}"
-        if invalid == "raise" or not lasting.any():
-            raise ParameterError(endless)
-        valid[np.flatnonzero(valid)[~lasting]] = False
-        why = why or endless
-    return None if valid.all() else valid, why
-
-
-def _observed(model: Model, request: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """What to observe of each run, and the units and long names of its results."""
-    observe = observer(model, request["observe"])
-    variables = {**getattr(observe, "variables", {}), **(request["variables"] or {})}
-    if isinstance(observe, Measures):  # in any order, one program and one store
-        observe = Measures(tuple(sorted(observe.members, key=lambda m: m.name)))
-    return observe, variables
-
-
-def _schemes(
-    model: Model, request: Mapping[str, Any], gradient: tuple[str, ...], watched: bool
-) -> tuple[Scheme, tuple[Retry, ...]]:
-    """The scheme, and further attempts at members that fail; `watched`: whether extremes are observed.
-
-    Raises:
-        ValueError: for options that the scheme does not have, and a gradient that it cannot compute.
-    """
-    # Derivatives of extremes within steps are less accurate in reverse mode, see `jaxgait.solve.samples.snapshot`.
-    mode = "forward" if watched or len(gradient) <= FORWARD_UP_TO else "reverse"
-    # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
-    differentiated = bool(gradient) and (jax.default_backend() != "cpu" or _has_arrays(model))
-    options = {name: request[name] for name in ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")}
-
-    def for_precision(precision: precisions.Precision) -> Scheme:
-        found = scheme_for(model, request["scheme"], precision=precision, differentiated=differentiated, **options)
-        return found.in_mode(mode)
-
-    chosen, reference = for_precision(request["precision"]), for_precision("float64")
-    if gradient:
-        chosen.check_gradient(model)
-    return chosen, chosen.retries(request["precision"], reference)
-
-
-def _batch(
-    model: Model, members: Members, job: Job, request: Mapping[str, Any], variables: dict[str, Any]
-) -> tuple[int, Any]:
-    """How many members run together, and the shapes of their results."""
-    batch, precision = request["batch"], request["precision"]
-    for name in ("batch", "workers"):
-        if request[name] is not None:
-            checks.count(name, request[name])
-    threads = request["workers"] or default_workers(job.devices)
-    most = largest_batch(members, job, threads, stored=request["store"] is not None) if batch is None else batch
-    results = result_shapes(model, members, job, precision, most, variables)
-    if batch is None:
-        batch = batch_size(most, job, bytes_per_member(model, job, precision, results), threads)
-    return batch, results
-
-
-def _has_arrays(model: Model) -> bool:
-    """Whether the state has arrays, whose programs may be left to XLA."""
-    return any(leaf.ndim for leaf in jax.tree.leaves(jax.eval_shape(model.initial_state)))
-
-
-def spaced(sampling: Sampling, model: Model, values: Mapping[str, np.ndarray]) -> Sampling:
-    """The sampling with the longest interval in s between samples of members with values, (members, ...), by name."""
-    found = _spacings(sampling, model, values)
-    if not found.size:
-        return sampling
-    lasting = _lasting(found)
-    return replace(sampling, interval=float(np.max(found[lasting] if lasting.any() else found)))
-
-
-def _spacings(sampling: Sampling, model: Model, values: Mapping[str, np.ndarray]) -> Float[np.ndarray, " members"]:
-    """Times in s between samples of members with values, (members, ...), by name; none if they cannot differ."""
-    varied = {name: x for name, x in values.items() if not name.startswith(INITIAL)}
-    if not varied:
-        return np.zeros(0)
-    with precisions.use("float64"):
-        return np.asarray(jax.vmap(lambda one: sampling.spacing(model_of(model, one)))(varied))
-
-
-def _lasting(spacing: np.ndarray) -> Bool[np.ndarray, " members"]:
-    """Whether runs with times between samples, in s, last a positive time."""
-    return np.isfinite(spacing) & (spacing > 0.0)
-
-
-def _check_names(plan: Plan) -> None:
-    """Checks that no result shares its name with a dimension or a label of the members."""
-    labels = {*plan.members.dims, *plan.members.labels}
-    shared = {name for name, (dims, _) in plan.members.labels.items() if not dims}  # as after table.isel(time=-1)
-    for name, described in descriptions(plan).items():
-        for clash in labels & {name, *described.dims}:
-            what = "is a result" if clash == name else f"is a dimension of the result {name!r}"
-            advice = f"drop it, table.drop_vars({clash!r}), or " * (clash in shared) + "give it another name"
-            raise ParameterError(f"the members have the label {clash!r}, which {what}: {advice}")
-
-
-def _check_gradients(plan: Plan) -> None:
-    """Checks that something observed can be differentiated, and warns of what cannot."""
-    observed = {name: one for name, one in plan.results.items() if one.group == "observed"}
-    whole = {name: one.dtype for name, one in observed.items() if not np.issubdtype(one.dtype, np.inexact)}
-    if not (plan.job.gradient and whole):
-        return
-    message = f"no gradient of {', '.join(f'{name} ({dtype})' for name, dtype in whole.items())}: counts have none"
-    if len(whole) == len(observed):
-        raise ValueError(f"{message}; observe real numbers, or leave out gradient")
-    checks.warn_user(message)
-
-
-def _gradient(model: Model, gradient: Any) -> tuple[str, ...]:
-    """The names of numbers by which observables are differentiated; a single one makes a tuple of one."""
-    gradient = [gradient] if isinstance(gradient, str) else gradient
-    names = tuple(gradient) if isinstance(gradient, Iterable) else ()
-    if not (isinstance(gradient, Iterable) and all(isinstance(name, str) for name in names)):
-        raise ValueError(f"gradient must be a list of names, such as ['mass'], got {gradient!r}")
-    if isinstance(gradient, set | frozenset):
-        raise ValueError(f"gradient must be a list of names, because a set has no order, got {gradient!r}")
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"gradient names {', '.join(twice)} twice")
-    for name in names:
-        if (shape := shape_of(model, name)) != ():
-            raise ParameterError(f"gradient takes single numbers only: {name!r} has the shape {shape}")
-    return names
-
-
-def _kept(trajectories: Any) -> bool | tuple[str, ...]:
-    """Whether to keep the time histories of all states and outputs, or which, in alphabetical order, each once."""
-    if isinstance(trajectories, bool | np.bool_):
-        return bool(trajectories)
-    names = [trajectories] if isinstance(trajectories, str) else trajectories
-    names = [*names] if isinstance(names, Iterable) else names  # what only iterates can be read once
-    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-        raise ValueError(f"trajectories must be True, False or names such as ['knee_angle'], got {names!r}")
-    return tuple(sorted({*names})) or False
-
-
-def _check_job(job: Job) -> None:
-    if job.gradient and job.observe is None:
-        raise ValueError("gradient needs observe: name the measures to differentiate")
-    if checks.count("devices", job.devices) > jax.local_device_count():
-        more = "; set XLA_FLAGS=--xla_force_host_platform_device_count=2 in the environment to split a CPU into two"
-        raise ValueError(
-            f"devices must be between 1 and {jax.local_device_count()}, the number that JAX finds here, "
-            f"got {job.devices}{more if jax.default_backend() == 'cpu' else ''}"
-        )

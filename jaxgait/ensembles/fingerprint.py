@@ -64,7 +64,7 @@ def differences(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     if not {"dimensions", "order of the members"} & found.keys():
         found.pop(SAMPLED, None)  # the same members, from wherever
     telling = {name: sentence for name, sentence in found.items() if not _follows(name, stored, wanted)}
-    return list((telling or found).values())
+    return list((telling or {n: x for n, x in found.items() if n != ARRANGEMENT} or found).values())
 
 
 def _follows(name: str, stored: dict[str, Any], wanted: dict[str, Any]) -> bool:

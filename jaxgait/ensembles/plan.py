@@ -319,7 +319,7 @@ def _flat(groups: dict[str, dict[str, Any]]) -> dict[str, Any]:
     for group, results in groups.items():
         for key, x in results.items():
             name = _flat_name(group, key)
-            if name in flat or name in _BLOCK_OUTCOME:
+            if name in flat or (group == "observed" and name in RESERVED_RESULTS):
                 whose = "every ensemble" if name in RESERVED_RESULTS else "this one"
                 raise ValueError(f"observe must not use the name {name!r}: {whose} has a result of that name")
             flat[name] = x
@@ -390,11 +390,9 @@ def batch_size(largest: int, job: Job, member_bytes: int, workers: int) -> int:
     return min(largest, fitting)
 
 
-def bytes_per_member(model: Model, job: Job, precision: precisions.Precision, results: Mapping[str, Shape]) -> int:
+def bytes_per_member(job: Job, results: Mapping[str, Shape]) -> int:
     """Rough memory of one member on its device: its samples, its results, and the solver's copies of the state."""
-    with precisions.use(precision):
-        y0 = jax.eval_shape(precisions.cast(model).initial_state)
-    state = sum(map(_bytes, jax.tree.leaves(y0)))
+    state = sum(_bytes(r) for name, r in results.items() if r.group == "outcome" and name.endswith("_end"))
     copies = 1
     if job.gradient:
         copies += _CHECKPOINTS if not job.forward else len(job.gradient) if job.lanes == 1 else DIRECTIONS_PER_LANE

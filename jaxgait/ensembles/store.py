@@ -310,6 +310,8 @@ def _existing(path: str | os.PathLike[str]) -> pathlib.Path:
 
 
 def _root(path: str | os.PathLike[str]) -> pathlib.Path:
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"a store is named by its path, such as 'scan.zarr', got {checks.shown(path)}")
     if not os.fspath(path):  # which would be the present folder
         raise StoreError("the path of the store is empty: name a folder, such as 'scan.zarr'")
     if files.is_address(path):

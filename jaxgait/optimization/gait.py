@@ -32,8 +32,8 @@ from jaxtyping import Array, Float, Int
 
 from jaxgait import precision
 from jaxgait.ensembles.batch import member_of
-from jaxgait.ensembles.driver import spaced
 from jaxgait.ensembles.plan import LANES, default_workers
+from jaxgait.ensembles.request import spaced
 from jaxgait.ensembles.spacing import Spacing
 from jaxgait.ensembles.validity import accepted
 from jaxgait.measure import Measure

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 _MODULES = {
-    "jaxgait": ("animate", "ensemble", "explore", "fit", "optimize", "simulate"),
+    "jaxgait": ("Variable", "animate", "ensemble", "explore", "fit", "optimize", "simulate"),
     "jaxgait.ensembles": ("cloud", "grid", "latin_hypercube", "product", "sobol", "summary", "zipped"),
     "jaxgait.ensembles.members": ("check_members",),
     "jaxgait.ensembles.walks": ("people",),

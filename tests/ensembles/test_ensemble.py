@@ -15,6 +15,7 @@ import xarray as xr
 from jaxgait import outcome
 from jaxgait.ensembles import batch as batches
 from jaxgait.ensembles import driver, ensemble, failed, float32_error, grid, latin_hypercube, product, summary, zipped
+from jaxgait.ensembles import request as requests
 from jaxgait.ensembles.batch import Job
 from jaxgait.ensembles.plan import Task, _may_complete, block_shape, task_of
 from jaxgait.ensembles.store import StoreError
@@ -32,6 +33,7 @@ from tests.solve.test_event_driven import Alternating, Hopping
 QUICK = {"duration": 2.0, "samples": 20, "observe": peaks, "max_step": 0.5}
 K = np.linspace(4.0, 12.0, 9)
 M = np.linspace(1.0, 3.0, 5)
+LOWEST = {"observe": lambda run: {"lowest": run["x"].min()}}
 
 
 @pytest.fixture(scope="module")
@@ -281,7 +283,7 @@ def test_gradient_of_an_ensemble_is_the_loop_of_gradients(forward):
 
 @pytest.mark.slow
 def test_reverse_mode_agrees_with_forward_mode(forward, monkeypatch):
-    monkeypatch.setattr(driver, "FORWARD_UP_TO", 0)
+    monkeypatch.setattr(requests, "FORWARD_UP_TO", 0)
     members = zipped({"stiffness": K, "mass": np.linspace(1.0, 3.0, 9)})
     reverse = ensemble(Oscillator(), members, duration=2.0, samples=4, observe=end, gradient=["stiffness", "mass"])
     np.testing.assert_allclose(reverse.end_gradient, forward.end_gradient, rtol=1e-8)
@@ -289,7 +291,7 @@ def test_reverse_mode_agrees_with_forward_mode(forward, monkeypatch):
 
 @pytest.mark.slow
 def test_extremes_are_differentiated_in_forward_mode_however_many_parameters_there_are(monkeypatch):
-    monkeypatch.setattr(driver, "FORWARD_UP_TO", 0)  # reverse mode is 20 % off here
+    monkeypatch.setattr(requests, "FORWARD_UP_TO", 0)  # reverse mode is 20 % off here
     fastest = Measure("fastest", lambda run: run.extremes("v").largest, "m/s", "largest speed", watch=("v",))
     scan = ensemble(Oscillator(), {"limit": [1e9]}, rtol=1e-4, atol=1e-6, observe=fastest, gradient=["stiffness"])
     assert float(scan.fastest_gradient.squeeze()) == pytest.approx(1.0 / 8.0, rel=0.02)  # of sqrt(stiffness / mass)
@@ -346,7 +348,14 @@ def test_blocks_are_even_rectangles():
         ({"gradient": ["mas"], "observe": peaks}, ParameterError, "did you mean 'mass'"),
         ({"gradient": ["shape"], "observe": peaks}, ParameterError, "single numbers"),
         ({"observe": lambda run: {"status": run["x"][0]}}, ValueError, "must not use the name 'status'"),
+        ({"observe": lambda run: {"promoted": run["x"][0]}}, ValueError, "must not use the name 'promoted'"),
         ({"observe": lambda run: {"a": run["nothing"]}}, KeyError, "nothing"),
+        (
+            LOWEST | {"variables": {"lowst": Variable("m", "low")}},
+            ValueError,
+            "'lowst', which .*: did you mean 'lowest'",
+        ),
+        ({"variables": {"low": Variable("m", "low")}}, ValueError, "'low', .*: nothing is observed"),
         ({"batch": 0}, ValueError, "batch must be"),
         ({"devices": 99}, ValueError, "devices must be"),
         ({"rtol": 0.0}, ValueError, "rtol"),

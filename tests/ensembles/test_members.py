@@ -153,7 +153,7 @@ def test_sets_that_do_not_fit_in_memory_raise_before_anything_is_allocated(monke
 def test_a_label_with_the_name_of_a_result_raises_before_the_work():
     from jaxgait.ensembles import ensemble
 
-    for name in ("status", "t_end"):
+    for name in ("status", "t_end", "promoted"):
         labelled = zipped({"mass": [1.0, 2.0]}, axes={name: [1.0, 2.0]})
         with pytest.raises(ParameterError, match=f"label '{name}', which is a result"):
             ensemble(Oscillator(), labelled, duration=1.0)
