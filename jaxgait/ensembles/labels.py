@@ -220,7 +220,8 @@ def failed(data: xr.Dataset) -> xr.Dataset:
     data = _with_statuses(data, "failed lists")
     data = data if data["status"].dims else data.expand_dims("member")
     dims, codes = data["status"].dims, status_codes(data["status"])
-    keep = data[[n for n in data.data_vars if data[n].dims == dims]]
+    own = lambda name, x: x.dims == dims if name in data.data_vars else not x.dims or {*dims} & {*x.dims}
+    keep = data.drop_vars([name for name, x in data.variables.items() if not own(name, x)])
     found = np.nonzero(failures(codes) & (codes != MASKED))
     rows = keep.isel({d: xr.DataArray(i, dims="member") for d, i in zip(dims, found, strict=True)})
     legend = json.loads(data.attrs["status_legend"])

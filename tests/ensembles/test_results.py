@@ -93,6 +93,17 @@ def test_statuses_are_counted_after_xarray_has_made_them_floats():
             function(SCAN.isel(mass=slice(0, 2)).mean("mass", keep_attrs=True))
 
 
+def test_failed_members_have_their_values_also_those_of_arrays():
+    arrays = {
+        "shape_values": (("mass", "shape_values_0"), np.arange(8.0).reshape(4, 2)),
+        "day": "Monday",
+        "time": [0.0, 1.0],
+    }
+    found = failed(SCAN.assign_coords(arrays).assign(x=(("mass", "time"), np.ones((4, 2)))))
+    assert found.shape_values.values.tolist() == [[2.0, 3.0]] and found.day == "Monday"
+    assert "x" not in found and "time" not in found.coords
+
+
 def test_one_member_or_run_is_counted_as_a_scan_of_one():
     member = SCAN.isel(mass=1)
     assert summary(member) == {"gave up: steps": 1} and failed(SCAN.isel(mass=0)).sizes["member"] == 0

@@ -97,6 +97,12 @@ def test_the_store_contains_the_results_that_memory_would(whole):
     xr.testing.assert_identical(xr.open_zarr(whole).load(), stored)
 
 
+def test_values_of_arrays_are_read_with_their_scan(tmp_path):
+    shapes = np.array([[1.0, 2.0], [3.0, 4.0]])
+    scan = ensemble(Oscillator(), {"shape": shapes}, duration=0.1, samples=1, store=tmp_path / "scan.zarr")
+    np.testing.assert_array_equal(scan.shape_values, shapes)
+
+
 @pytest.mark.slow
 def test_histories_and_gradients_are_stored_too(tmp_path):
     kwargs = {
