@@ -100,7 +100,8 @@ def damaged_blocks(
     for block, line in sorted(done.items()):
         checksum = hashlib.sha256()
         for name in sorted(extra):
-            checksum.update(_content(chunk_file(root, name, extra, grid, block)) or b"missing")
+            content = _content(chunk_file(root, name, extra, grid, block))
+            checksum.update(b"missing" if content is None else content)  # a result may be an array without elements
         if checksum.hexdigest() != line["sha256"]:
             found.append(block)
     return found

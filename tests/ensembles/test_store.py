@@ -97,10 +97,13 @@ def test_the_store_contains_the_results_that_memory_would(whole):
     xr.testing.assert_identical(xr.open_zarr(whole).load(), stored)
 
 
-def test_values_of_arrays_are_read_with_their_scan(tmp_path):
+def test_values_of_arrays_are_read_with_their_scan_and_arrays_may_be_empty(tmp_path):
     shapes = np.array([[1.0, 2.0], [3.0, 4.0]])
-    scan = ensemble(Oscillator(), {"shape": shapes}, duration=0.1, samples=1, store=tmp_path / "scan.zarr")
+    request = {"duration": 0.1, "samples": 1, "observe": lambda run: {"late": run["x"][9:]}}
+    ensemble(Oscillator(), {"shape": shapes}, **request, store=tmp_path / "scan.zarr")
+    scan = read_store(tmp_path / "scan.zarr")
     np.testing.assert_array_equal(scan.shape_values, shapes)
+    assert scan.late.shape == (2, 0)
 
 
 @pytest.mark.slow
