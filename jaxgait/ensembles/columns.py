@@ -42,7 +42,7 @@ def is_table(values: Any) -> bool:
     return hasattr(values, "columns") or hasattr(values, "data_vars")  # of pandas, whose import takes long, or xarray
 
 
-def table_columns(table: Any, sizes: Mapping[str, int]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def table_columns(table: Any, sizes: Mapping[str, int]) -> tuple[Axes, dict[str, np.ndarray]]:
     """The columns of a table of pandas or a Dataset by name, and the labels that all rows of a Dataset share.
 
     A variable of a Dataset without dimensions has the same value in all rows.
@@ -63,7 +63,7 @@ def table_columns(table: Any, sizes: Mapping[str, int]) -> tuple[dict[str, Any],
         [20. 20.] {'day': array('Monday', dtype=object)}
     """
     if not hasattr(table, "data_vars"):
-        return dict(table), {}
+        return [*table.items()], {}  # (a dict would keep one of two columns of a name)
     if table.coords and not table.data_vars:
         names = ", ".join(map(str, table.coords))
         first = next(iter(table.coords))
@@ -146,6 +146,38 @@ def numbers(name: str, values: Any, *, table: bool = False) -> np.ndarray:
     if x.size == 0:
         raise ParameterError(f"{name!r} has no values: the ensemble would be empty")
     return x.astype(np.float64)
+
+
+def aligned(name: str, values: Any, axes: Mapping[str, np.ndarray]) -> Any:
+    """Values of a parameter, in any unit, with their labelled dimensions in the order of the axes of these names.
+
+    Args:
+        name: dotted name of the parameter.
+        values: of any kind; those without labelled dimensions are returned as they are.
+        axes: names and values of the dimensions of members.
+
+    Raises:
+        ParameterError: for labels that are not the values of the axis of their name.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.ensembles.columns import aligned
+        >>> given = xr.DataArray([[60.0, 65.0], [70.0, 75.0]], {"age": [30, 40]}, ["age", "day"])
+        >>> aligned("mass", given, {"day": [1, 2], "age": [30, 40]}).values.tolist()
+        [[60.0, 70.0], [65.0, 75.0]]
+    """
+    if hasattr(values, "iloc"):  # of pandas
+        labels = {values.index.name: values.index}
+    elif hasattr(values, "coords"):
+        values = values.transpose(*(dim for dim in axes if dim in values.dims), ...)
+        labels = {dim: values[dim].values for dim in values.dims if dim in values.coords}
+    else:
+        return values
+    for dim, own in labels.items():
+        if dim in axes and not np.array_equal(own, axes[dim]):
+            advice = "give it the values of the axis in their order, or the axis another name"
+            raise ParameterError(f"the values of {name!r} are labelled otherwise along {dim!r} than the axis: {advice}")
+    return values
 
 
 def units_of(columns: Mapping[str, Any]) -> dict[str, str]:

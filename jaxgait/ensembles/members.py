@@ -25,6 +25,7 @@ from jaxgait import checks, machine, xr
 from jaxgait.checks import by_name, shown
 from jaxgait.ensembles.columns import (
     Axes,
+    aligned,
     check_bounds,
     is_table,
     named,
@@ -155,14 +156,15 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
     """Values listed member by member, for parameters that vary together.
 
     Args:
-        values: for each dotted name an array; all of the same shape, (members,) or the shape spanned by `axes`. A table
-            of pandas, or a Dataset, is a member for each row; its variables without dimensions are shared by all.
+        values: for each dotted name an array; all of the same shape, (members,) or the shape spanned by `axes`, in any
+            order of dimensions that have the names of axes. A table of pandas, or a Dataset, is a member for each row;
+            its variables without dimensions are shared by all.
         axes: name (a parameter's or any other) and values of each dimension, in order. None: one dimension, which has
             the name and the labels of the table's index (of the Dataset's coordinates), and without a name is `member`.
 
     Raises:
-        ParameterError: for inconsistent shapes, for a label that contradicts the values of its parameter, and for
-            columns that do not hold numbers or whose labels differ.
+        ParameterError: for inconsistent shapes, for labels that contradict the values of their parameter or axis, and
+            for columns that do not hold numbers or whose labels differ.
 
     Examples:
         >>> from jaxgait import zipped
@@ -175,7 +177,8 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
     dims, shape = tuple(marks), tuple(len(x) for x in marks.values())
     table = is_table(values)
     listed, common = table_columns(values, dict(zip(dims, shape, strict=True))) if table else (values, {})
-    given, shared = named(listed), {name: ((), x) for name, x in common.items()}
+    given = {name: aligned(name, x, marks) for name, x in named(listed).items()}
+    shared = {name: ((), x) for name, x in common.items()}
     columns = {name: numbers(name, x, table=table) for name, x in given.items()}
     if axes is None:
         lengths = {name: len(x) for name, x in columns.items()}

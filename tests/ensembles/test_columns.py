@@ -102,6 +102,20 @@ def test_what_the_rows_of_a_dataset_share_is_a_value_or_raises():
     assert members.labels["run"][1].tolist() == ["a", "b"] and members.labels["day"] == ((), "Monday")
 
 
+def test_labelled_dimensions_are_those_of_the_axes_of_their_names():
+    mass = xr.DataArray([[60.0, 61.0], [70.0, 71.0]], {"age": [30, 40]}, ["age", "day"])
+    axes = {"day": [1, 2], "age": [30, 40]}
+    members = zipped({"mass": mass, "stiffness": mass.values}, axes=axes)
+    assert members.values["mass"].tolist() == [60.0, 70.0, 61.0, 71.0]
+    assert members.values["stiffness"].tolist() == [60.0, 61.0, 70.0, 71.0]
+    arrays = xr.DataArray(np.ones((2, 3)), dims=["link", "day"])
+    assert zipped({"masses": arrays}, axes={"day": [1, 2, 3]}).values["masses"].shape == (3, 2)
+    series = pd.Series([60.0, 70.0], index=pd.Index([40, 30], name="age"))
+    for values, rest in ((mass, axes | {"age": [40, 30]}), (series, {"age": [30, 40]})):
+        with pytest.raises(ParameterError, match="values of 'mass' are labelled otherwise along 'age' than the axis"):
+            zipped({"mass": values}, axes=rest)
+
+
 def test_all_members_of_a_box_share_what_has_no_dimensions():
     table = xr.Dataset({"stiffness": ((), 0.02, {"units": "kN/m"}), "mass": (("a", "b"), np.ones((2, 3)))})
     members = in_own_units(Oscillator(), zipped(table, axes={"a": [1, 2], "b": [1, 2, 3]}))
@@ -159,6 +173,7 @@ def test_units_that_do_not_fit_raise(members, message):
             r"column 'subject' \(.*\) has text, such as 'anna'.*set_index\('subject'\)",
         ),
         (lambda: zipped(PEOPLE.assign(mass=["60", "70", "80"])), r"pandas\.to_numeric\(table\['mass'\]\)"),
+        (lambda: zipped(pd.concat([PEOPLE, PEOPLE[["mass"]]], axis=1)), "parameter given twice: 'mass'"),
         (lambda: zipped(PEOPLE.assign(mass=True)), "column 'mass' .* has values of the type bool"),
         (lambda: zipped(PEOPLE.set_index("mass", append=True)), r"several levels \(subject, mass\).*reset_index"),
         (lambda: zipped({"mass": PEOPLE.mass, "stiffness": PEOPLE.stiffness[::-1]}), "different labels"),
