@@ -72,8 +72,8 @@ def ensemble(
         model: the mechanism; its parameters apply to all members unless `members` changes them.
         members: a set made by `grid`, `zipped`, `latin_hypercube`, `sobol`, `cloud` or `product` (see
             `jaxgait.ensembles.members`); a dict of arrays by dotted name means their full grid (not values that belong
-            together, as in `zipped` and `jaxgait.analysis.families.fixed_points`), and a table of pandas (or a Dataset)
-            a member for each row, as `zipped` makes them.
+            together, as in `zipped` and `jaxgait.analysis.families.fixed_points`), a table of pandas (or a Dataset) a
+            member for each row, as `zipped` makes them, and a result of `ensemble`, or `failed(scan)`, its members.
         strides: number of strides (periods) to run, for models that have a period.
         duration: length of the runs in s, instead of `strides`. If both are None, each member runs for the strides of
             the model's own duration with its own period, or, without a period, for its own duration.

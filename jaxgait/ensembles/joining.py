@@ -14,8 +14,8 @@ import numpy as np
 from jaxgait import checks, machine, xr
 from jaxgait.checks import by_name, shown
 from jaxgait.ensembles.checksums import COMPLETE, PLAN
-from jaxgait.ensembles.labels import VALUES, status_codes, with_promotions
-from jaxgait.ensembles.members import MOTIONS, SAMPLED
+from jaxgait.ensembles.labels import status_codes, with_promotions
+from jaxgait.ensembles.members import MOTIONS, SAMPLED, VALUES
 from jaxgait.ensembles.results import open_result
 from jaxgait.ensembles.source import ARRANGEMENT
 from jaxgait.ensembles.store import StoreError, read_store

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxgait import xr
 from jaxgait.ensembles.checksums import COMPLETE
-from jaxgait.ensembles.members import DRIVE, INITIAL, MOTIONS, PERSON
+from jaxgait.ensembles.members import DRIVE, INITIAL, MOTIONS, PERSON, VALUES
 from jaxgait.ensembles.plan import Plan, stem
 from jaxgait.fields import declared
 from jaxgait.model import Model, Variable
@@ -24,8 +24,6 @@ from jaxgait.solve.smooth import FLOAT64_RETRY
 from jaxgait.states import described_component
 from jaxgait.units import ratio
 
-VALUES = "member_values"
-"""Attribute of a scan: its coordinates without which no member is known, as JSON."""
 _OF_MEMBERS = (VALUES, "batch", "efficiency", COMPLETE, "status_legend", "retries_legend")
 """Attributes that describe members, and how the work was done."""
 MASKED = int(np.iinfo(np.int32).min)

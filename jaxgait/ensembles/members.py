@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -53,6 +54,8 @@ PERSON = "subject"
 """The dimension of members that walk with the motions of several people."""
 MOTIONS = "motions"
 """Attribute of members that differ in their motion, and of their results: the records of the motions (see `walks`)."""
+VALUES = "member_values"
+"""Attribute of results: the coordinates without which no member is known, as JSON."""
 SAMPLED = "sampled"
 """Attribute of members that were drawn, and of their results: how."""
 
@@ -200,7 +203,8 @@ def product(*sets: Members | Mapping[str, Any] | Any) -> Members:
     """Every combination of the members of several sets.
 
     Args:
-        sets: each as `ensemble` takes its members: a dict of arrays means their grid, a table its rows.
+        sets: each as `ensemble` takes its members: a dict of arrays means their grid, a table its rows, a result its
+            members.
 
     Raises:
         ParameterError: if two sets share a dimension or a parameter, or differ in a label, and for anything but sets.
@@ -264,12 +268,45 @@ def constant(members: Members, values: Mapping[str, Any]) -> Members:
 
 
 def as_members(members: Any) -> Members:
-    """Members unchanged; a dict of arrays as their full grid; a table as its rows.
+    """Members unchanged; those of a result of `ensemble`, or of a part of it; the rows of a table; a dict's full grid.
 
     Raises:
         ParameterError: for anything else.
     """
-    return members if isinstance(members, Members) else zipped(members) if is_table(members) else grid(members)
+    if isinstance(members, Members):
+        return members
+    if VALUES in getattr(members, "attrs", {}) and "status" in members:
+        return _of_result(members)
+    return zipped(members) if is_table(members) else grid(members)
+
+
+def _of_result(result: xr.Dataset) -> Members:
+    """The members of a result.
+
+    Raises:
+        ParameterError: for members that differ in their motion, and without their values.
+    """
+    if MOTIONS in result.attrs:
+        raise ParameterError("a result does not give the motions of its members: give those that `people` made")
+    given = json.loads(result.attrs[VALUES])
+    if lost := [name for name in given if name not in result.coords]:
+        raise ParameterError(f"the result lacks {lost[0]!r}, a value of its members: select them without drop=True")
+    result = result if result["status"].dims else result.expand_dims("member")
+    sizes = {str(dim): n for dim, n in result["status"].sizes.items()}
+    labels, values, units = {}, {}, {}
+    for name, x in result.coords.items():
+        own = tuple(dim for dim in sizes if dim in x.dims)
+        if x.dims and not own and name not in given:  # of results, such as the time
+            continue
+        marks = x.transpose(*own, ...).to_numpy()
+        labels[name] = own, marks.astype(object) if marks.dtype.kind in "UT" else marks
+        if name in given:
+            rest = marks.shape[len(own) :]
+            box = marks.reshape(*(n if dim in own else 1 for dim, n in sizes.items()), *rest)
+            value = name.removesuffix("_values")
+            values[value] = np.broadcast_to(box, (*sizes.values(), *rest)).reshape(-1, *rest)
+            units |= {value: x.attrs["units"]} if "units" in x.attrs else {}
+    return Members(tuple(sizes), tuple(sizes.values()), values, labels, units)
 
 
 def check_members(model: Model, members: Members) -> None:

@@ -22,8 +22,8 @@ from jaxgait.contents import restored
 from jaxgait.ensembles.agreement import CAUSES, disagreement
 from jaxgait.ensembles.batch import member_of, model_of
 from jaxgait.ensembles.driver import ensemble
-from jaxgait.ensembles.labels import VALUES, status_codes
-from jaxgait.ensembles.members import INITIAL, MOTIONS, zipped
+from jaxgait.ensembles.labels import status_codes
+from jaxgait.ensembles.members import INITIAL, MOTIONS, VALUES, zipped
 from jaxgait.ensembles.results import check_coordinates, flat, is_run, members_dims, open_result, rebuilt
 from jaxgait.ensembles.walks import recorded, recorded_motions
 from jaxgait.fields import array_of

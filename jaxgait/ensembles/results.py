@@ -15,7 +15,7 @@ from jaxgait import registry, xr
 from jaxgait.checks import warn_user
 from jaxgait.contents import restored
 from jaxgait.ensembles.checksums import REPAIR, damage
-from jaxgait.ensembles.labels import VALUES
+from jaxgait.ensembles.members import VALUES
 from jaxgait.ensembles.store import read_store
 from jaxgait.ensembles.walks import recorded
 from jaxgait.fields import declared

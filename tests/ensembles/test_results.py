@@ -8,8 +8,10 @@ import pytest
 import xarray as xr
 
 from jaxgait import Bungee, ensemble, parameter, simulate
-from jaxgait.ensembles import failed, summary
+from jaxgait.ensembles import failed, product, summary
+from jaxgait.ensembles.members import as_members, check_members
 from jaxgait.ensembles.results import open_result, rebuilt
+from jaxgait.parameters import ParameterError
 from tests.oscillator import Oscillator, peaks
 
 MASSES = {"mass": np.linspace(60.0, 80.0, 8)}
@@ -102,6 +104,35 @@ def test_failed_members_have_their_values_also_those_of_arrays():
     found = failed(SCAN.assign_coords(arrays).assign(x=(("mass", "time"), np.ones((4, 2)))))
     assert found.shape_values.values.tolist() == [[2.0, 3.0]] and found.day == "Monday"
     assert "x" not in found and "time" not in found.coords
+
+
+def test_results_and_parts_of_them_are_members_again():
+    shapes, legend = np.arange(6.0).reshape(3, 2), {"status_legend": '{"1": "gave up: steps"}'}
+    scan = xr.Dataset(
+        {"status": (("shape", "mass"), [[0, 1], [0, 0], [1, 0]])},
+        {
+            "mass": ("mass", [1.0, 2.0], {"units": "kg"}),
+            "shape_values": (("shape", "shape_values_0"), shapes),
+            "who": ("mass", ["a", "b"]),
+            "day": "Monday",
+            "time": [0.0, 1.0],
+        },
+        {"member_values": '["mass", "shape_values"]'} | legend,
+    )
+    whole, row, one, lost = map(
+        as_members, (scan.transpose("mass", ...), scan.isel(shape=1), scan.isel(shape=1, mass=0), failed(scan))
+    )
+    assert whole.dims == ("mass", "shape") and whole.values["mass"].tolist() == [1.0] * 3 + [2.0] * 3
+    np.testing.assert_array_equal(whole.values["shape"], [*shapes, *shapes])
+    assert whole.labels.keys() == {"mass", "shape_values", "who", "day"} and whole.units == {"mass": "kg"}
+    assert row.dims == ("mass",) and row.values["shape"].tolist() == [[2.0, 3.0]] * 2
+    assert one.dims == ("member",) and one.values["mass"].tolist() == [1.0]
+    assert lost.values["mass"].tolist() == [2.0, 1.0] and lost.values["shape"].tolist() == [[0.0, 1.0], [4.0, 5.0]]
+    check_members(Oscillator(), product(row, {"stiffness": [8.0]}))
+    with pytest.raises(ParameterError, match=r"lacks 'mass', .* without drop=True"):
+        as_members(scan.isel(mass=0, drop=True))
+    with pytest.raises(ParameterError, match=r"give those that `people` made"):
+        as_members(scan.assign_attrs(motions="{}"))
 
 
 def test_one_member_or_run_is_counted_as_a_scan_of_one():
