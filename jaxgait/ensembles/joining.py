@@ -32,6 +32,8 @@ _OF_MEMBERS = ("dimensions", "order of the members", SAMPLED, "values of ", "axi
 """How names of a store's fingerprint begin that may differ between parts."""
 
 _NOTHING = "(nothing)"
+_SOURCE = "(source)"
+"""Column of a table of members: the name of their result, which no coordinate has."""
 
 
 class _Part(NamedTuple):
@@ -251,24 +253,26 @@ def _check_labels(first: _Part, other: _Part, along: str) -> None:
 
 def _check_apart(parts: Sequence[_Part], along: str) -> None:
     """Checks that no member is in two results."""
-    seen: dict[Any, str] = {}
-    for part in parts:
-        own = {*_rows(part.data, along)}
-        if both := next((row for row in own if row in seen), None):
-            where = ", ".join(f"{name}={shown(x)}" for name, x in both)
-            raise ValueError(f"{seen[both]} and {part.name} have the same members, at {where}: join each only once")
-        seen |= dict.fromkeys(own, part.name)
+    import pandas  # only here: its import takes long
+
+    tables = [pandas.DataFrame(dict(_columns(part.data, along))).drop_duplicates() for part in parts]
+    whole = pandas.concat([table.assign(**{_SOURCE: part.name}) for table, part in zip(tables, parts, strict=True)])
+    names = [*tables[0].columns]
+    twice = whole[whole.duplicated(names, keep=False)] if names else whole[:0]
+    if len(twice):
+        first = twice.iloc[:1][names].to_dict("records")[0]
+        where = checks.first_few([f"{name}={shown(x)}" for name, x in first.items()])
+        sources = twice[_SOURCE][twice.groupby(names, sort=False, dropna=False).ngroup() == 0]
+        raise ValueError(f"{' and '.join(sources[:2])} have the same members, at {where}: join each only once")
 
 
-def _rows(data: xr.Dataset, along: str) -> Iterator[tuple[tuple[str, Any], ...]]:
-    """What tells the members along a dimension apart: names with values."""
+def _columns(data: xr.Dataset, along: str) -> Iterator[tuple[str, np.ndarray]]:
+    """What tells the members along a dimension apart: names with values, (members,); elements of arrays one by one."""
     names = [n for n in dict.fromkeys([along, *json.loads(data.attrs.get(VALUES, "[]"))]) if n in data.coords]
-    columns = {n: data[n].transpose(along, ...).values for n in names if along in data[n].dims}
-    if not columns:
-        return
-    for row in zip(*columns.values(), strict=True):
-        plain = (np.asarray(x).ravel().tolist() for x in row)
-        yield tuple((n, tuple(x) if x[1:] else x[0]) for n, x in zip(columns, plain, strict=True))
+    for name in (n for n in names if along in data[n].dims):
+        x = data[name].transpose(along, ...).values
+        rows = (x.astype(object) if x.dtype.kind == "T" else x).reshape(len(x), -1)
+        yield from ((f"{name}[{i}]" if rows.shape[1] > 1 else name, column) for i, column in enumerate(rows.T))
 
 
 def _ascending(parts: Sequence[_Part], along: str) -> bool:

@@ -294,7 +294,7 @@ def _of_result(result: xr.Dataset) -> Members:
     result = result if result["status"].dims else result.expand_dims("member")
     sizes = {str(dim): n for dim, n in result["status"].sizes.items()}
     labels, values, units = {}, {}, {}
-    for name, x in result.coords.items():
+    for name, x in ((str(name), x) for name, x in result.coords.items()):
         own = tuple(dim for dim in sizes if dim in x.dims)
         if x.dims and not own and name not in given:  # of results, such as the time
             continue

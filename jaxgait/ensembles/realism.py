@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import xarray as xr
 
+from jaxgait import xr
 from jaxgait.checks import first_few
 from jaxgait.contents import restored
 from jaxgait.ensembles.walks import recorded
