@@ -127,10 +127,8 @@ def axes_of(recording: Recording, markers: Markers, marker_set: MarkerSet) -> Ax
     Raises:
         jaxgait.motion.MotionFormatError: if no frame has all of them.
     """
-    hips = [*marker_set.asis.values()] or [
-        marker_set.roles[r] for r in ("hip_centre", "trochanter") if r in marker_set.roles
-    ]
-    feet = [marker_set.roles[r] for r in ("ankle_centre", "ankle_lateral", "heel", "toe") if r in marker_set.roles]
+    hips = [*marker_set.asis.values()] or marker_set.of("hip_centre", "trochanter")
+    feet = marker_set.of("ankle_centre", "ankle_lateral", "heel", "toe")
     pelvis = np.mean([markers[name] for name in hips], axis=0)
     foot = np.mean([markers[name] for name in feet], axis=0)
     front = marker_set.roles.get("toe", feet[0])

@@ -25,7 +25,7 @@ from jaxgait.mechanics.anthropometry import Segment, segment, segments, stature_
 from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
-from jaxgait.motion.capture.strides import StrideCurve, unwrapped
+from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.norms import GRAVITY
 from jaxgait.motion.stride import POINTS_PER_STRIDE
 
@@ -168,22 +168,22 @@ def strides_dynamics(
 
     The mass is that of the person in kg; `body` is from `body_of`.
     """
-    tracks, angles, ground = _tracks(leg, body), _angles(leg), np.column_stack([load.force, load.moment])
-    return [_one_stride(leg, stride.times, tracks, angles, ground, body, mass) for stride in strides]
+    tracks, ground = _tracks(leg, body), np.column_stack([load.force, load.moment])
+    return [_one_stride(leg, stride.times, tracks, ground, body, mass) for stride in strides]
 
 
 def _one_stride(
     leg: Leg,
     times: Numbers,
     tracks: Mapping[str, _Tracks],
-    angles: Mapping[str, Float[np.ndarray, " frames"]],
     ground: Float[np.ndarray, "frames 3"],
     body: Mapping[str, Segment],
     mass: float,
 ) -> dict[str, Numbers] | None:
     at = lambda track, order=0: sampled_at(leg.recording.time, track, times, degree=5, derivative=order)
     ground = sampled_at(leg.recording.time, ground, times)
-    rate, spin = (dict(zip(angles, at(np.column_stack([*angles.values()]), order).T, strict=True)) for order in (1, 2))
+    angles = np.column_stack([*leg.angles.values()])
+    rate, spin = (dict(zip(leg.angles, at(angles, order).T, strict=True)) for order in (1, 2))
     tilt = GRAVITY * np.array([np.sin(leg.axes.slope), np.cos(leg.axes.slope) - 1.0])  # of gravity on a ramp
     moving = {
         name: SegmentMotion(
@@ -196,11 +196,6 @@ def _one_stride(
     curves = {name: moments[j] / mass for name, j in zip(MOMENTS, JOINTS, strict=True)}
     curves |= {name: moments[j] * turn[j] / mass for name, j in zip(POWERS, JOINTS, strict=True)}
     return curves if all(np.isfinite(x).all() for x in curves.values()) else None
-
-
-def _angles(leg: Leg) -> dict[str, np.ndarray]:
-    """Angles of the segments in rad, without jumps."""
-    return {"thigh": unwrapped(leg.thigh), "shank": unwrapped(leg.shank), "foot": unwrapped(leg.foot_line)}
 
 
 class _Tracks(NamedTuple):

@@ -93,7 +93,19 @@ class Leg:
         return self.shank + self.ankle_angle
 
     @functools.cached_property
+    def angles(self) -> dict[str, Signal]:
+        """Angles of thigh, shank and the line of the foot in rad, without jumps by a full turn; gaps remain."""
+        return {k: _unwrapped(x) for k, x in (("thigh", self.thigh), ("shank", self.shank), ("foot", self.foot_line))}
+
+    @functools.cached_property
     def motion_events(self) -> MotionEvents:
         """Heel strikes and toe-offs by the motion alone."""
         ahead = lambda name: self.points.get(name, self.points["ankle"])[:, 0] - self.hip[:, 0]
         return motion_events(ahead("heel"), ahead("toe"), self.recording.time, self.recording.rate)
+
+
+def _unwrapped(angle: np.ndarray) -> np.ndarray:
+    there = np.isfinite(angle)
+    result = np.array(angle)
+    result[there] = np.unwrap(angle[there])
+    return result

@@ -115,11 +115,7 @@ def _crossed(leg: Leg, marker_set: MarkerSet) -> list[str]:
         return []
     markers, outward = leg.recording.markers, leg.axes.rotation[2] * (1.0 if leg.side == "right" else -1.0)
     middle = 0.5 * (markers[marker_set.asis["right"]] + markers[marker_set.asis["left"]])
-    names = [
-        marker_set.roles[r]
-        for r in ("knee_lateral", "knee_centre", "ankle_lateral", "ankle_centre")
-        if r in marker_set.roles
-    ]
+    names = marker_set.of("knee_lateral", "knee_centre", "ankle_lateral", "ankle_centre")
     out = {name: (markers[name] - middle) @ outward for name in names}
     beyond = {name: -float(np.median(x[np.isfinite(x)])) for name, x in out.items() if np.isfinite(x).any()}
     listed = ", ".join(f"{name} by {1e3 * far:.0f} mm" for name, far in beyond.items() if far > MAX_CROSSING)

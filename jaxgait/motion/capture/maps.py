@@ -55,6 +55,10 @@ class MarkerSet(NamedTuple):
         """The markers whose middle is the back of the pelvis: both PSIS, or the sacrum."""
         return [*self.psis.values()] if len(self.psis) == 2 else [self.roles["sacrum"]]
 
+    def of(self, *roles: str) -> list[str]:
+        """The markers with these roles, as far as there are any, in their order."""
+        return [self.roles[role] for role in roles if role in self.roles]
+
     @property
     def names(self) -> set[str]:
         """Names of all its markers: of the leg, of the pelvis, and those that carry joints."""
@@ -64,11 +68,10 @@ class MarkerSet(NamedTuple):
     @property
     def segments(self) -> tuple[list[str], ...]:
         """Names of the markers that keep their distances: on the pelvis, from knee to ankle, and from ankle to toe."""
-        on = lambda *roles: [self.roles[role] for role in roles if role in self.roles]
-        ankle = on("ankle_centre", "ankle_lateral", "ankle_medial")
-        pelvis = [*self.asis.values(), *self.psis.values(), *on("sacrum")]
-        shank = [*on("knee_centre", "knee_lateral", "knee_medial"), *ankle, *self.clusters["shank_cluster"]]
-        return pelvis, shank, [*ankle, *on("heel", "toe")]
+        ankle = self.of("ankle_centre", "ankle_lateral", "ankle_medial")
+        pelvis = [*self.asis.values(), *self.psis.values(), *self.of("sacrum")]
+        shank = [*self.of("knee_centre", "knee_lateral", "knee_medial"), *ankle, *self.clusters["shank_cluster"]]
+        return pelvis, shank, [*ankle, *self.of("heel", "toe")]
 
     def lacks(self, carried: bool) -> list[str]:
         """What is missing for a planar leg; knee and ankle may be carried by a cluster from a static trial."""

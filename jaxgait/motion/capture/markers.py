@@ -44,7 +44,7 @@ NOISE_STEPS = 8.0
 def from_markers(recording: Recording, side: str, marker_set: MarkerSet, options: Options, slope: float) -> Leg:
     """The leg of markers, whose positions are in m, with warnings of what looks wrong with them."""
     other = maps.find(recording.markers, maps.OTHER_SIDE[side], options.static is not None, options.own_map)
-    names = marker_set.names | {other.roles[r] for r in ("heel", "toe", "ankle_lateral") if r in other.roles}
+    names = marker_set.names | {*other.of("heel", "toe", "ankle_lateral")}
     recording, repeated = without_repeats(recording, sorted(names))
     missing = {name: np.asarray(~np.isfinite(recording.markers[name]).all(axis=1)) for name in marker_set.names}
     notes = [f"markers: {marker_set.set_name} ({marker_set.describe()})"]
@@ -160,8 +160,7 @@ def _apart(recording: Recording, marker_set: MarkerSet, done: set[str]) -> list[
 
 def _floor(markers: Mapping[str, np.ndarray], marker_set: MarkerSet, ramp: bool) -> float:
     """Offset in m that puts the floor at zero height; 0 if it is there, which a ramp is at one place at most."""
-    low = [np.nanpercentile(markers[marker_set.roles[r]][:, 1], 5) for r in ("heel", "toe") if r in marker_set.roles]
-    lowest = float(min(low))
+    lowest = float(min(np.nanpercentile(markers[name][:, 1], 5) for name in marker_set.of("heel", "toe")))
     return 0.0 if FLOOR[0] <= lowest <= FLOOR[1] and not ramp else SOLE_DEPTH - lowest
 
 
@@ -171,9 +170,8 @@ def _hanging(above: Plane, below: Plane) -> Signal:
 
 
 def _middle(markers: Mapping[str, np.ndarray], marker_set: MarkerSet) -> np.ndarray | None:
-    tracks = [markers[marker_set.roles[r]] for r in ("heel", "toe") if r in marker_set.roles]
-    tracks = tracks or [markers[marker_set.roles[r]] for r in ("ankle_lateral",) if r in marker_set.roles]
-    return np.mean(tracks, axis=0) if tracks else None
+    names = marker_set.of("heel", "toe") or marker_set.of("ankle_lateral")
+    return np.mean([markers[name] for name in names], axis=0) if names else None
 
 
 def _pelvis_tilt(markers: Mapping[str, np.ndarray], marker_set: MarkerSet) -> np.ndarray | None:

@@ -97,8 +97,8 @@ def cut(
 ) -> list[StrideCurve]:
     """The strides on a belt with a speed in m/s, between the heel strikes of a leg, or from them to other ends in s."""
     ends = events.strikes[1:] if ends is None else ends
-    pairs, angles = zip(events.strikes.tolist(), ends.tolist(), strict=False), _angles(leg)
-    return [_forward(_stride(leg, angles, a, b, events, load, belt)) for a, b in pairs]
+    pairs = zip(events.strikes.tolist(), ends.tolist(), strict=False)
+    return [_forward(_stride(leg, a, b, events, load, belt)) for a, b in pairs]
 
 
 def foot_speed(leg: Leg, events: StrideEvents) -> float:
@@ -134,20 +134,12 @@ def _forward(stride: StrideCurve) -> StrideCurve:
     return dataclasses.replace(stride, reason=f"it does not go forward ({stride.speed:.2f} m/s)")
 
 
-def _stride(
-    leg: Leg,
-    angles: Mapping[str, np.ndarray],
-    start: float,
-    end: float,
-    events: StrideEvents,
-    load: Load | None,
-    belt: float,
-) -> StrideCurve:
+def _stride(leg: Leg, start: float, end: float, events: StrideEvents, load: Load | None, belt: float) -> StrideCurve:
     time, period = np.linspace(start, end, POINTS_PER_STRIDE), end - start
     points = {k: _at(leg, x, time) for k, x in {"hip": leg.hip, **leg.points}.items()}
     progression, speed = _progression(points["hip"][:, 0], time)
     points = {k: x - np.stack([progression, np.zeros_like(progression)], axis=1) for k, x in points.items()}
-    signals = _signals(leg, angles, points["hip"], time)
+    signals = _signals(leg, points["hip"], time)
     loaded = load is not None and any(abs(c.start - start) < 0.05 and c.end < end for c in load.stances)
     return StrideCurve(
         trial=leg.recording.name,
@@ -170,32 +162,12 @@ def _progression(hip_x: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, float
     return mean + speed * (time - time[0]), speed
 
 
-def _signals(leg: Leg, angles: Mapping[str, np.ndarray], hip: np.ndarray, time: np.ndarray) -> dict[str, np.ndarray]:
-    """The signals of a stride; `angles` are those of `_angles`, `hip` is in m, from its mean progression."""
-    signals = {k: without_turns(_at(leg, x[:, None], time)[:, 0]) for k, x in angles.items()}
+def _signals(leg: Leg, hip: np.ndarray, time: np.ndarray) -> dict[str, np.ndarray]:
+    """The signals of a stride; `hip` is in m, from its mean progression."""
+    signals = {f"{k}_rad": without_turns(_at(leg, x[:, None], time)[:, 0]) for k, x in leg.angles.items()}
     signals |= {"hip_x_m": hip[:, 0], "hip_y_m": hip[:, 1]}
     thigh, shank, foot = (signals[k] for k in ("thigh_rad", "shank_rad", "foot_rad"))
     return signals | {"knee_rad": thigh - shank, "ankle_rad": foot - shank}
-
-
-def _angles(leg: Leg) -> dict[str, np.ndarray]:
-    """The angles of a leg in rad, without jumps by a full turn."""
-    return {"thigh_rad": unwrapped(leg.thigh), "shank_rad": unwrapped(leg.shank), "foot_rad": unwrapped(leg.foot_line)}
-
-
-def unwrapped(angle: np.ndarray) -> np.ndarray:
-    """An angle in rad, shape (frames,), without jumps by a full turn; gaps (NaN) remain.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.motion.capture.strides import unwrapped
-        >>> print(np.degrees(unwrapped(np.radians([170.0, np.nan, -170.0]))).round(6))  # deg, over a gap
-        [170.  nan 190.]
-    """
-    there = np.isfinite(angle)
-    result = np.array(angle)
-    result[there] = np.unwrap(angle[there])
-    return result
 
 
 def without_turns(angle: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.maps import SIDES
 from jaxgait.motion.capture.sides import Foot
 from jaxgait.motion.capture.smoothing import sampled_at
-from jaxgait.motion.capture.strides import FLAT, StrideCurve, unwrapped
+from jaxgait.motion.capture.strides import FLAT, StrideCurve
 from jaxgait.motion.capture.walk import WALK_SIGNALS, Walk
 from jaxgait.motion.capture.zeni import SAME_EVENT
 from jaxgait.motion.stride import POINTS_PER_STRIDE
@@ -251,12 +251,12 @@ def trial_curves(walk: Walk, trial: int = 0) -> xr.Dataset:
         names += [("heel strike", one.side, t) for t in events.strikes]
         names += [("toe-off", one.side, t) for t in events.offs]
     names.sort(key=lambda event: event[2])
-    angles = {"thigh_angle": unwrapped(leg.thigh), "shank_angle": unwrapped(leg.shank)}
-    angles["knee_angle"] = angles["thigh_angle"] - angles["shank_angle"]
-    foot = unwrapped(leg.foot_line) - (0.0 if leg.foot is None else _flat_foot(walk))
-    angles |= {"foot_angle": foot, "ankle_angle": foot - angles["shank_angle"]}
+    thigh, shank, foot = leg.angles.values()
+    foot = foot - (0.0 if leg.foot is None else _flat_foot(walk))
+    angles = {"thigh_angle": thigh, "shank_angle": shank, "knee_angle": thigh - shank}
+    angles |= {"foot_angle": foot, "ankle_angle": foot - shank}
     if leg.pelvis is not None:
-        angles |= {"pelvis_tilt": leg.pelvis, "hip_flexion": angles["thigh_angle"] + leg.pelvis}
+        angles |= {"pelvis_tilt": leg.pelvis, "hip_flexion": thigh + leg.pelvis}
     curves = {"hip_x": leg.hip[:, 0], "hip_height": leg.hip[:, 1]} | {k: np.degrees(x) for k, x in angles.items()}
     columns = {k: ("time", curves[k], q._asdict()) for k, q in CURVES.items() if k in curves}
     columns["hip_x"][2]["long_name"] = "hip, forward in the laboratory"
@@ -282,8 +282,7 @@ def _flat_foot(walk: Walk) -> float:
     """The angle in rad of the line of the flat foot, from which the angles of the kept strides are counted."""
     stride = walk.kept[0]
     leg = walk.legs[walk.trial_of(stride)]
-    assert leg.foot is not None, "the foot has markers"
-    lines = sampled_at(leg.recording.time, unwrapped(leg.foot)[:, None], stride.times)[:, 0]
+    lines = sampled_at(leg.recording.time, leg.angles["foot"][:, None], stride.times)[:, 0]
     return float(np.mean(lines - stride.signals["foot_rad"]))
 
 

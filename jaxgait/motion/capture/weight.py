@@ -91,7 +91,9 @@ def _carried(kept: Sequence[tuple[Leg, StrideCurve]], static: Recording | None) 
     odd = lambda leg: all_foreign(leg) or any(slanted(leg, plate) for plate in leg.recording.forces)
     unused = {key for key, leg in {id(leg): leg for leg, _ in kept}.items() if odd(leg)}  # once for all its strides
     own = [(leg, stride) for leg, stride in kept if id(leg) not in unused]
-    totals = [_total(leg.recording, leg.axes.rotation[1], np.linspace(*_span(stride), 400)) for leg, stride in own]
+    totals = [
+        _total(leg.recording, leg.axes.rotation[1], np.linspace(*stride.times[[0, -1]], 400)) for leg, stride in own
+    ]
     whole = [float(x[:-1].mean()) for x in totals if x.min() > LEAST_SHARE * x.mean() > LEAST_SHARE * LEAST_WEIGHT]
     if whole:
         yield MassEstimate(float(np.median(whole)) / GRAVITY, "ground forces of both feet over a stride", 0.1)
@@ -104,10 +106,6 @@ def _carried(kept: Sequence[tuple[Leg, StrideCurve]], static: Recording | None) 
             yield MassEstimate(float(total.mean()) / GRAVITY, "ground forces of the standing trial", 0.1)
     if half is not None:
         yield MassEstimate(2 * half / GRAVITY, "twice the mean ground force of a foot", 0.3)
-
-
-def _span(stride: StrideCurve) -> tuple[float, float]:
-    return stride.start, stride.start + stride.period
 
 
 def _half(kept: Sequence[tuple[Leg, StrideCurve]]) -> float | None:
