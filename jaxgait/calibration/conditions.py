@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait.ensembles.members import Members
-from jaxgait.optimization.evaluate import Boxed, Evaluated, Evaluator, Extra, Runs, Transient
+from jaxgait.optimization.evaluate import Boxed, Combined, Evaluated, Extra, Runs, Transient
 from jaxgait.optimization.space import Space
 
 
@@ -40,35 +39,23 @@ class Given:
         return Conditions(runs, self.members.size, self.members.values)
 
 
-class Conditions(Runs):
-    """Runs under some conditions, from those of an evaluator: of search i under condition s the number i * size + s."""
+class Conditions(Combined):
+    """Runs of a fit's trials under their conditions."""
 
-    def __init__(self, evaluate: Evaluator, size: int = 1, values: Mapping[str, np.ndarray] | None = None):
+    def __init__(self, runs: Runs, size: int = 1, values: Mapping[str, np.ndarray] | None = None):
         """`values` are those of the conditions by name, (size, ...), in their units."""
-        self.evaluate, self.size, self.name = evaluate, size, evaluate.name
+        super().__init__(runs, size)
         self._values = dict(values or {})
 
     def within(self, space: Space) -> Conditions:
         """The same runs at points of another box of the same parameters."""
-        assert isinstance(self.evaluate, Boxed)
-        return Conditions(self.evaluate.within(space), self.size, self._values)
-
-    def each(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
-        """Results at points of the unit box, with the leading axes (points, conditions), in the units of measures."""
-        lanes = (np.asarray(searches)[:, None] * self.size + np.arange(self.size)).ravel()
-        found = self.evaluate(lanes, np.repeat(x, self.size, axis=0))
-        return Evaluated(*(np.reshape(f, (len(x), self.size, *np.shape(f)[1:])) for f in found))
+        assert isinstance(self.runs, Boxed)
+        return Conditions(self.runs.within(space), self.size, self._values)
 
     def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """The results of all conditions side by side, with the status of the first that failed; see `Evaluator`."""
         found = self.each(searches, x)
-        first = np.argmax(~found.ran, axis=1)
-        return Evaluated(
-            found.values.reshape(len(x), -1),
-            found.slopes.reshape(len(x), -1, x.shape[1]),
-            found.status[np.arange(len(x)), first],
-            np.fmax.reduce(found.multiplier, axis=1),
-        )
+        return self.whole(found.values.reshape(len(x), -1), found.slopes.reshape(len(x), -1, x.shape[1]), found)
 
     def traced(
         self, x: Float[Array, " n"]
@@ -78,27 +65,12 @@ class Conditions(Runs):
         Raises:
             TypeError: for an evaluator of anything but whole runs.
         """
-        if not isinstance(self.evaluate, Transient):
+        if not isinstance(self.runs, Transient):
             raise TypeError(f"only whole runs can be traced, got runs {self.name}")
-        transient = self.evaluate
+        transient = self.runs
         if not self._values:
             values, slopes = transient.traced(x)
             return values[None], slopes[None]
         return jax.vmap(lambda extra: transient.traced(x, extra))(
             {name: jnp.asarray(value) for name, value in self._values.items()}
         )
-
-    def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
-        """Shapes of what the goal observes of one run, by name."""
-        assert isinstance(self.evaluate, Runs)
-        return self.evaluate.shapes(x)
-
-    def memory(self, search: int) -> Any:
-        """What is remembered of a search, condition by condition; None if nothing."""
-        memories = [self.evaluate.memory(search * self.size + s) for s in range(self.size)]
-        return None if all(one is None for one in memories) else memories
-
-    def recall(self, memories: Mapping[int, Any]) -> None:
-        """Restores what is remembered of searches, by their numbers."""
-        single = {i * self.size + s: one for i, memory in memories.items() for s, one in enumerate(memory)}
-        self.evaluate.recall({i: one for i, one in single.items() if one is not None})

@@ -270,7 +270,7 @@ class Problem:
     @property
     def evaluate(self) -> Evaluator:
         """The evaluator of the runs, of the first group."""
-        return self.groups[0].evaluate
+        return self.groups[0].runs
 
     @property
     def noise(self) -> Float[np.ndarray, " points"]:

@@ -61,7 +61,7 @@ def sample(fit: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, se
     if fit.problem.loss.robust:
         raise ValueError(f"sample needs normal noise, got a fit with the robust loss {fit.loss}: use its profiles")
     blackjax = checks.library("blackjax", "sampling needs", '"jaxgait[bayes]"')
-    if not all(isinstance(group.evaluate, Transient) for group in fit.problem.groups):
+    if not all(isinstance(group.runs, Transient) for group in fit.problem.groups):
         raise ValueError(f"sample needs a fit through whole runs, got one {fit.gradient}: fit with gradient='run'")
     settings = jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard")  # the library needs both
     with precision.use("float64"), settings[0], settings[1]:

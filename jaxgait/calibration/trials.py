@@ -347,7 +347,7 @@ class _Group:
         known = {name: x if x.ndim else x.item() for name, x in trial.given.items() if name not in trial.started}
         with precision.use("float64"):
             model = model_of(trial.model, known) if known else trial.model
-        read = interpolation(model, space, _sampling(model, trial.curve, runs.evaluate, run), trial.curve, scale)
+        read = interpolation(model, space, _sampling(model, trial.curve, runs.runs, run), trial.curve, scale)
         first = self._observed.index(observed) * read.matrix.shape[1]
         output = trial.output if isinstance(trial.output, str) else "curve"
         what = (trial.curve, read, trial.noise, model, trial.name, output, trial.given)

@@ -222,6 +222,39 @@ class Runs(Evaluator, Protocol):
         ...
 
 
+class Combined(Runs):
+    """Runs of each point under several conditions, from single ones: of search i under condition s, i * size + s."""
+
+    def __init__(self, runs: Runs, size: int):
+        self.runs, self.size, self.name = runs, size, runs.name
+
+    def each(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+        """Results at points of the unit box, with the leading axes (points, conditions), in the units of measures."""
+        lanes = (np.asarray(searches)[:, None] * self.size + np.arange(self.size)).ravel()
+        found = self.runs(lanes, np.repeat(x, self.size, axis=0))
+        return Evaluated(*(np.reshape(f, (len(x), self.size, *np.shape(f)[1:])) for f in found))
+
+    def whole(self, values: np.ndarray, slopes: np.ndarray, each: Evaluated) -> Evaluated:
+        """Values and slopes of all conditions, with the status of the first that failed and the largest multiplier."""
+        first = np.argmax(~each.ran, axis=1)
+        status = each.status[np.arange(len(first)), first]
+        return Evaluated(values, slopes, status, np.fmax.reduce(each.multiplier, axis=1))
+
+    def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
+        """See `Runs`."""
+        return self.runs.shapes(x)
+
+    def memory(self, search: int) -> Any:
+        """What is remembered of a search, condition by condition; None if nothing."""
+        memories = [self.runs.memory(search * self.size + s) for s in range(self.size)]
+        return None if all(one is None for one in memories) else memories
+
+    def recall(self, memories: Mapping[int, Any]) -> None:
+        """See `Evaluator`."""
+        single = {i * self.size + s: one for i, memory in memories.items() for s, one in enumerate(memory)}
+        self.runs.recall({i: one for i, one in single.items() if one is not None})
+
+
 class Boxed(Runs):
     """Runs at points of the unit box of one space."""
 

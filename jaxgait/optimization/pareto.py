@@ -135,27 +135,26 @@ def front(
     if method == "auto":
         without = gradient == "auto" and return_map is None and bool(scheme_for(model, run.get("scheme")).no_gradient)
         method = "NSGA-II" if without or len(signs) > 2 else "gradient"
-    if method == "gradient":
+    traced = method == "gradient"
+    if traced:
         if len(signs) > 2:
             raise ValueError(f"the method 'gradient' takes two objectives, got {len(signs)}: use method='NSGA-II'")
         checks.count("points", points, least=2)
         x = space.points(model, starts, seed)
-        evaluate = begun(evaluator_for(task, gradient, x), task, gradient, gait)
-        check_stability(evaluate, stability)
-        goal, record = _judged(goal, evaluate, x, len(signs)), Recorder(evaluate, stability, progress)
-        settings = SearchSettings(-1.0, goal, iterations, tolerance, 0.1, seed)
-        with record:
-            chosen = trace_front(model, space, record, signs, settings, x, points)
     else:
         checks.count("population", population, least=4)
         checks.count("generations", generations)
         x = np.full((1, len(over)), 0.5)
-        evaluate = begun(evaluator_for(task, None, x), task, gradient, gait)
-        check_stability(evaluate, stability)
-        goal, record = _judged(goal, evaluate, x, len(signs)), Recorder(evaluate, stability, progress)
-        with record:
+    evaluate = begun(evaluator_for(task, gradient if traced else None, x), task, gradient, gait)
+    check_stability(evaluate, stability)
+    goal = _judged(goal, evaluate, x, len(signs))
+    with Recorder(evaluate, stability, progress) as record:
+        if traced:
+            settings = SearchSettings(-1.0, goal, iterations, tolerance, 0.1, seed)
+            chosen = trace_front(model, space, record, signs, settings, x, points)
+        else:
             evolve(record, space, goal, signs, population, generations, seed)
-        chosen = list(record.rows)
+            chosen = list(record.rows)
     return _labelled(model, space, goal, signs, record, chosen, method)
 
 

@@ -22,7 +22,7 @@ from jaxgait.ensembles.conversion import in_own_units
 from jaxgait.ensembles.members import Members, as_members, check_members
 from jaxgait.fields import array_of
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import Evaluated, Extra, Runs
+from jaxgait.optimization.evaluate import Combined, Evaluated, Extra, Runs
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.parameters import ParameterError
 
@@ -173,7 +173,7 @@ class RobustGoal(Goal):
         return xr.Dataset(data, marks).assign_coords(scenario=(members.dims, names))
 
 
-class Robust(Runs):
+class Robust(Combined):
     """Objective and limits over all scenarios, from their single runs (see `Evaluator`); in the units of measures.
 
     Values are those of `RobustGoal`: the mean or the worst objective, each limited measure scenario by scenario, and
@@ -182,57 +182,35 @@ class Robust(Runs):
     """
 
     def __init__(self, runs: Runs, scenarios: Scenarios):
-        """In `runs`, search i in scenario s has the number i * size + s."""
-        self._runs, self._scenarios = runs, scenarios
+        super().__init__(runs, scenarios.size)
+        self._scenarios = scenarios
         self.name = f"{runs.name}; {'worst' if scenarios.worst else 'mean'} of {scenarios.size} scenarios"
 
     def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `jaxgait.optimization.evaluate.Evaluator`."""
-        size = self._scenarios.size
-        lanes = (np.asarray(searches)[:, None] * size + np.arange(size)).ravel()
-        found = self._runs(lanes, np.repeat(x, size, axis=0))
-        values, slopes, status, multiplier = (np.reshape(f, (len(x), size, *np.shape(f)[1:])) for f in found)
-        failed = ~found.ran.reshape(status.shape)
-        values = np.where(failed[..., None], np.nan, values)
+        found = self.each(searches, x)
+        values = np.where(found.ran[..., None], found.values, np.nan)
         shares = self._shares(values[..., 0])
-        first = np.argmax(failed, axis=1)
-        return Evaluated(
+        return self.whole(
             _rows(values, np.einsum("bs,bs->b", shares, values[..., 0])),
-            _rows(slopes, np.einsum("bs,bsn->bn", shares, slopes[:, :, 0])),
-            status[np.arange(len(x)), first],
-            np.fmax.reduce(multiplier, axis=1),
+            _rows(found.slopes, np.einsum("bs,bsn->bn", shares, found.slopes[:, :, 0])),
+            found,
         )
-
-    def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
-        """Shapes of what the goal observes of a run, by name."""
-        return self._runs.shapes(x)
 
     def _shares(self, objectives: np.ndarray) -> np.ndarray:
         """The share of each scenario: its weight, or one for the worst scenario."""
         if not self._scenarios.worst:
             return np.broadcast_to(self._scenarios.weights, objectives.shape)
-        return np.eye(self._scenarios.size)[np.argmin(self._scenarios.sign * objectives, axis=1)]
-
-    def memory(self, search: int) -> Any:
-        """The runs' memory of a search, scenario by scenario, as lists."""
-        size = self._scenarios.size
-        memories = [self._runs.memory(search * size + s) for s in range(size)]
-        return None if all(one is None for one in memories) else memories
-
-    def recall(self, memories: Mapping[int, Any]) -> None:
-        """Restores the memory of searches that are continued."""
-        size = self._scenarios.size
-        single = {i * size + s: one for i, memory in memories.items() for s, one in enumerate(memory)}
-        self._runs.recall({i: one for i, one in single.items() if one is not None})
+        return np.eye(self.size)[np.argmin(self._scenarios.sign * objectives, axis=1)]
 
     def gait_of(self, memory: Any) -> np.ndarray | None:
         """The gaits of all scenarios, (scenarios, components), in the units of the components; None if one has none."""
-        found = [self._runs.gait_of(one) for one in memory or ()]
+        found = [self.runs.gait_of(one) for one in memory or ()]
         return np.stack([z for z in found if z is not None]) if found and all(z is not None for z in found) else None
 
     def begin_with(self, gait: np.ndarray) -> None:
         """See `jaxgait.optimization.evaluate.Evaluator`; a gait for each scenario."""
-        self._runs.begin_with(gait)
+        self.runs.begin_with(gait)
 
 
 def _rows(single: np.ndarray, whole: np.ndarray) -> np.ndarray:

@@ -92,7 +92,7 @@ def test_a_trial_that_fails_rejects_the_step_only():
 
 def test_a_gait_that_is_not_stable_is_named():
     problem = two()
-    problem.groups[1].evaluate.multiplier = lambda theta: 1.5
+    problem.groups[1].runs.multiplier = lambda theta: 1.5
     assert "the gait of b is not stable (largest multiplier 1.5)" in found(problem).remarks[0]
     with pytest.raises(NoResult, match="the run of b at the start failed: its gait is not stable"):
         found(replace(problem, stability=1.0))
