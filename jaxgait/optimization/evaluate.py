@@ -394,18 +394,29 @@ class Transient(_WholeRuns):
         return Evaluated(self._goal.joined(found), slopes, found["status"], np.full(len(x), np.nan))
 
 
-class Differences(_WholeRuns):
+class Values(_WholeRuns):
+    """Values without gradients, in the units of measures."""
+
+    name = "none: values alone"
+
+    def values(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> tuple[np.ndarray, np.ndarray]:
+        """Values (b, values) and statuses alone."""
+        found = self._found(searches, x)
+        return self._goal.joined(found), found["status"]
+
+    def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+        """See `Evaluator`; slopes are zero."""
+        values, status = self.values(searches, x)
+        return Evaluated(values, np.zeros((*values.shape, x.shape[1])), status, np.full(len(x), np.nan))
+
+
+class Differences(Values):
     """Central differences of entire runs, in the units of measures: for checks, and for schemes without derivatives."""
 
     def __init__(self, *runs: Any, step: float = DIFFERENCE_STEP):
         """`runs` are the arguments of `Transient`."""
         super().__init__(*runs)
         self._step, self.name = step, f"by central differences over {step:g} of the box"
-
-    def values(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> tuple[np.ndarray, np.ndarray]:
-        """Values (b, values) and statuses alone."""
-        found = self._found(searches, x)
-        return self._goal.joined(found), found["status"]
 
     def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `Evaluator`; one-sided at the bounds."""

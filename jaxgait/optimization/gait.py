@@ -283,11 +283,7 @@ class PeriodicGait(Boxed):
     def _from_others(
         self, searches: np.ndarray, x: np.ndarray, lanes: np.ndarray
     ) -> tuple[np.ndarray, tuple[Root, np.ndarray, Linear]] | None:
-        """Gaits of some lanes, followed in steps from the nearest known gait of another search; None if there is none.
-
-        Returns:
-            The lanes that were reached, and what `_solved` gives of them.
-        """
+        """Lanes whose gaits are reached in steps from the nearest known ones of other searches, and their `_solved`."""
         size = self._extra.scenarios
         nearest = {i: self._nearest(int(searches[i]) % size, x[i]) for i in lanes.tolist()}
         near = {i: known for i, known in nearest.items() if known is not None}

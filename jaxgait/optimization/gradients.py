@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from jaxgait import checks, precision
 from jaxgait.checks import as_array
 from jaxgait.ensembles.members import INITIAL, Members
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import DIFFERENCE_STEP, SINCE, Differences, Evaluated, Extra, Runs, Transient
+from jaxgait.optimization.evaluate import DIFFERENCE_STEP, SINCE, Differences, Extra, Runs, Transient, Values
 from jaxgait.optimization.gait import PeriodicGait, point_size
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space, parted
@@ -30,24 +30,6 @@ _WAYS = ("auto", "gait", "run", "differences")
 _OF_RUNS = ("strides", "duration")
 _OF_SMOOTH = ("solver", "rtol", "atol", "max_step", "max_steps")
 _TAKEN = {*_OF_RUNS, *_OF_SMOOTH, "samples", "scheme", "precision", "retry", "batch", "workers"}
-
-
-class Values(Runs):
-    """Values without gradients, in the units of measures."""
-
-    name = "none: values alone"
-
-    def __init__(self, differences: Differences):
-        self._differences = differences
-
-    def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
-        """See `jaxgait.optimization.evaluate.Evaluator`; slopes are zero."""
-        values, status = self._differences.values(searches, x)
-        return Evaluated(values, np.zeros((*values.shape, x.shape[1])), status, np.full(len(x), np.nan))
-
-    def shapes(self, x: Float[np.ndarray, "b n"]) -> Mapping[str, tuple[int, ...]]:
-        """See `jaxgait.optimization.evaluate.Runs`."""
-        return self._differences.shapes(x)
 
 
 @runtime_checkable
@@ -134,7 +116,7 @@ def evaluator_for(
     if task.return_map is not None:
         return task.combined(_in_gait(task, wanted))
     if wanted is None:
-        return task.combined(Values(Differences(*task._replace(goal=replace(task.goal, counts=True)).runs)))
+        return task.combined(Values(*task._replace(goal=replace(task.goal, counts=True)).runs))
     if wanted == "differences":
         return task.combined(Differences(*task.runs, step=step))
     through = Transient(*task.runs)

@@ -437,14 +437,11 @@ def _along_ridge(
     alone: dict[str, tuple[float, float]],
     difference: float,
 ) -> tuple[dict[str, tuple[float, float]], str]:
-    """How far each parameter may fall and rise in the box if the free ones follow; no less than `alone`.
+    """How far each parameter may fall and rise in the box if the free ones follow; NaN, and why, if that is not known.
 
     They move along the active limits, of slopes `normals`. Those that take part in a direction without curvature may
     move as far as the bounds. `multipliers` are those of the bounds, per box, zero for free parameters; `difference` is
-    that of slopes from differences of values.
-
-    Returns:
-        The distances, and why they are unknown (then NaN); empty if they are known.
+    that of slopes from differences of values. The distances are no less than `alone`.
     """
     along = scipy.linalg.null_space(normals[:, free]) if len(normals) and free.any() else np.eye(free.sum())
     curvature, turned = np.linalg.eigh(along.T @ bend[np.ix_(free, free)] @ along)
