@@ -51,7 +51,9 @@ def say(message: object) -> None:
         print(line, file=sys.stderr)
 
 
-def waiting(what: str, unit: str, progress: bool | None, *, total: int | None = None) -> Any:
+def waiting(
+    what: str, unit: str, progress: bool | None, *, total: int | None = None, patience: float = PATIENCE
+) -> Any:
     """A progress bar (tqdm), to be entered and updated, which shows only if a computation takes some seconds.
 
     Args:
@@ -59,6 +61,7 @@ def waiting(what: str, unit: str, progress: bool | None, *, total: int | None = 
         unit: of which parts are counted.
         progress: whether to show it; None: only on a terminal.
         total: number of parts, if it is known.
+        patience: time in s before it shows.
 
     Examples:
         >>> from jaxgait.notes import waiting
@@ -69,7 +72,7 @@ def waiting(what: str, unit: str, progress: bool | None, *, total: int | None = 
     from tqdm import tqdm  # imported only here: most notes need none
 
     shown = None if progress is None else not progress
-    return tqdm(desc=what, unit=unit, total=total, disable=shown, delay=PATIENCE)
+    return tqdm(desc=what, unit=unit, total=total, disable=shown, delay=patience)
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:

@@ -16,13 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from scipy.interpolate import CubicSpline
-from tqdm import tqdm
 
 from jaxgait.calibration.conditions import Conditions
 from jaxgait.calibration.losses import LEAST_SQUARES, Loss
 from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.checks import nearest
 from jaxgait.model import Model
+from jaxgait.notes import waiting
 from jaxgait.optimization.evaluate import Evaluated, Evaluator, extent
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
@@ -337,7 +337,7 @@ class Problem:
             return [found.at(k, self.memory(i)) for k, i in enumerate(asking)]
 
         least: list[float] = []
-        with tqdm(desc=title, unit=" runs", disable=None if progress is None else not progress) as bar:
+        with waiting(title, "run", progress, patience=0.0) as bar:
             return together([lane(i) for i in range(len(searches))], answer)
 
     def memory(self, search: int) -> Any:

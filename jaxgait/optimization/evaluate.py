@@ -201,18 +201,6 @@ class Counted(Evaluator):
         self._evaluate.recall(memories)
 
 
-def progress_bar(what: str, progress: bool | None) -> tqdm:
-    """A progress bar over evaluations; `progress` None: only on a terminal.
-
-    Examples:
-        >>> from jaxgait.optimization.evaluate import progress_bar
-        >>> with progress_bar("optimize", progress=False) as bar:
-        ...     print(bar.disable)
-        True
-    """
-    return tqdm(desc=what, unit="run", disable=None if progress is None else not progress)
-
-
 @runtime_checkable
 class Runs(Evaluator, Protocol):
     """An evaluator that runs a model and knows the shapes of its results beforehand."""

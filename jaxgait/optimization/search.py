@@ -14,9 +14,10 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.model import Model
+from jaxgait.notes import waiting
 from jaxgait.optimization.checkpoint import Checkpoint, Row
 from jaxgait.optimization.epigraph import RAISED, with_epigraph
-from jaxgait.optimization.evaluate import Counted, Evaluated, Evaluator, progress_bar
+from jaxgait.optimization.evaluate import Counted, Evaluated, Evaluator
 from jaxgait.optimization.failures import OPTIMUM, Wording, no_result
 from jaxgait.optimization.fingerprint import fingerprint
 from jaxgait.optimization.goals import MAX_VIOLATION, name_of
@@ -80,7 +81,7 @@ class Search:
         identity = {} if self._file is None else fingerprint(record, self._evaluate.name, self._options, x)
         with (
             Checkpoint(self._file, identity) as self._known,
-            progress_bar("optimize", progress) as self._bar,
+            waiting("optimize", "run", progress, patience=0.0) as self._bar,
         ):
             ended = self._searched(dict(enumerate(x)))
             if not any(record.allowed(record.end_of(i, end)) for i, end in ended.items()):
@@ -194,7 +195,7 @@ class Search:
             return None, None
         where = (record.space, record.settings.goal, record.settings.sign, best.search, best.x)
         at, words = Evaluated.stacked([best.evaluation]), functools.partial(brief, record.model)
-        with progress_bar("tolerances", progress) as bar:
+        with waiting("tolerances", "run", progress, patience=0.0) as bar:
             evaluate, variation = Counted(self._evaluate, bar), self._variation(best)
             local = around(evaluate, *where, at, variation, record.stability, words)
         near = max((Row(best.search, *one) for one in evaluate.seen), key=record.rank, default=best)

@@ -19,8 +19,9 @@ import scipy
 from jaxtyping import Float, Int
 
 from jaxgait.model import Model
+from jaxgait.notes import waiting
 from jaxgait.optimization.checkpoint import Row
-from jaxgait.optimization.evaluate import Evaluated, Evaluator, progress_bar
+from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.failures import ENDS
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.methods import METHODS, SETTLED_EXTENT, SearchSettings, quiet
@@ -55,7 +56,7 @@ class Recorder(Evaluator):
         self.name, self.rows = evaluate.name, list[Row]()
 
     def __enter__(self) -> Recorder:
-        self._bar = progress_bar("front", self._shown)
+        self._bar = waiting("front", "run", self._shown, patience=0.0)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -22,12 +22,12 @@ import xarray as xr
 from matplotlib.animation import AbstractMovieWriter, FuncAnimation
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
-from tqdm import tqdm
 
 from jaxgait import checks, files
 from jaxgait.checks import by_name, warn_user
 from jaxgait.ensembles.results import open_result
 from jaxgait.model import Model
+from jaxgait.notes import waiting
 from jaxgait.plot.encoding import INSTALL, MAX_RATE, WRITERS, drawn_once, encoder, only_moving
 from jaxgait.plot.scene import Scene, alike, cut_off, scene
 from jaxgait.plot.stage import Stage, laid_out
@@ -155,7 +155,7 @@ class Film(FuncAnimation):
         dpi = WIDTH / self.figure.get_figwidth() if dpi is None else dpi
         with (
             style(**changes, figure__constrained_layout__use=False),  # the figure has its own layout
-            tqdm(desc=path.name, unit="frame", disable=None if progress is None else not progress) as bar,
+            waiting(path.name, "frame", progress) as bar,
         ):
             rate = self._rate(writer, fps)
             self._frames = self._at_rate(rate)
