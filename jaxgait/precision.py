@@ -71,8 +71,8 @@ def _tell_constants_apart() -> None:
         from jaxlib.weakref_lru_cache import weak_key_weak_value_cache
 
         make = lambda x: TypedNdArray(np.asarray(x, dtypes.canonicalize_dtype(x.dtype)))
-        made = {wide: weak_key_weak_value_cache(make) for wide in (False, True)}
-        dtypes.canonicalize_value_handlers[np.ndarray] = lambda x: made[jax.config.jax_enable_x64](x)  # noqa: PLW0108
+        made = {kind: weak_key_weak_value_cache(make) for kind in ("float32", "float64")}
+        dtypes.canonicalize_value_handlers[np.ndarray] = lambda x: made[in_force()](x)  # noqa: PLW0108
 
 
 _tell_constants_apart()
