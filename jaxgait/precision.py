@@ -37,6 +37,8 @@ _chosen: contextvars.ContextVar[bool] = contextvars.ContextVar("jaxgait_precisio
 def use(precision: Precision) -> Iterator[None]:
     """Runs a block of JAX code in a precision, "float64" or "float32", and restores the setting afterwards.
 
+    JAX's search for NaN (`jax_debug_nans`) is off meanwhile: NaN marks samples after the end of a run, and no event.
+
     Raises:
         ValueError: for any other name.
         RuntimeError: in a process that was forked after JAX had started its threads.
@@ -52,8 +54,9 @@ def use(precision: Precision) -> Iterator[None]:
         raise ValueError(f"precision must be 'float64' or 'float32', got {precision!r}")
     check_threads()
     before = _chosen.set(True)
+    searching = jax.config.jax_debug_nans  # type: ignore[attr-defined]
     try:
-        with jax.enable_x64(precision == "float64"):
+        with jax.enable_x64(precision == "float64"), jax.debug_nans(False) if searching else contextlib.nullcontext():
             yield
     finally:
         _chosen.reset(before)

@@ -232,6 +232,13 @@ def test_a_table_of_numpy_has_the_precision_of_each_trace(order):
         np.testing.assert_allclose(found, exact, rtol=4 * np.finfo(kind).eps)
 
 
+def test_a_search_for_nan_does_not_stop_runs():
+    """They mark with it what is not there, such as events up to their largest number."""
+    with jax.debug_nans(True):
+        assert simulate(Bungee(), duration=1.0).attrs["status_text"] == "completed"
+        assert jax.config.jax_debug_nans
+
+
 @pytest.mark.usefixtures("jax_default")
 @pytest.mark.parametrize(
     "transformed",
