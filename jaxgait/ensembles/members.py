@@ -293,10 +293,11 @@ def _of_result(result: xr.Dataset) -> Members:
         raise ParameterError(f"the result lacks {lost[0]!r}, a value of its members: select them without drop=True")
     result = result if result["status"].dims else result.expand_dims("member")
     sizes = {str(dim): n for dim, n in result["status"].sizes.items()}
+    result = result.reset_index([dim for dim in sizes if getattr(result.indexes.get(dim), "nlevels", 1) > 1])  # stacked
     labels, values, units = {}, {}, {}
     for name, x in ((str(name), x) for name, x in result.coords.items()):
         own = tuple(dim for dim in sizes if dim in x.dims)
-        if x.dims and not own and name not in given:  # of results, such as the time
+        if name not in given and (f"{name}_values" in given or (x.dims and not own)):  # numbers of arrays; of results
             continue
         marks = x.transpose(*own, ...).to_numpy()
         labels[name] = own, marks.astype(object) if marks.dtype.kind in "UT" else marks

@@ -128,6 +128,9 @@ def test_results_and_parts_of_them_are_members_again():
     assert row.dims == ("mass",) and row.values["shape"].tolist() == [[2.0, 3.0]] * 2
     assert one.dims == ("member",) and one.values["mass"].tolist() == [1.0]
     assert lost.values["mass"].tolist() == [2.0, 1.0] and lost.values["shape"].tolist() == [[0.0, 1.0], [4.0, 5.0]]
+    chosen = as_members(scan.drop_vars("day").stack(both=("mass", "shape")).isel(both=[1, 4]))
+    assert chosen.dims == ("both",) and chosen.labels.keys() == {"mass", "shape_values", "who"}
+    assert chosen.values["mass"].tolist() == [1.0, 2.0] and chosen.values["shape"].tolist() == [[2.0, 3.0], [2.0, 3.0]]
     check_members(Oscillator(), product(row, {"stiffness": [8.0]}))
     with pytest.raises(ParameterError, match=r"lacks 'mass', .* without drop=True"):
         as_members(scan.isel(mass=0, drop=True))
