@@ -54,7 +54,8 @@ def from_mujoco(
         The model, whose parts and numbers can be changed like those of any other.
 
     Warns:
-        UserWarning: naming what the file has and the model has not, such as tendons, muscles and dry friction.
+        UserWarning: naming what the file has and the model has not, such as tendons, muscles and dry friction, and
+            joints that start beyond their limits.
 
     Raises:
         ModuleNotFoundError: without MuJoCo.
@@ -98,6 +99,9 @@ def from_mujoco(
     left = drives.left_out() | robot.left_out(geoms, ground=normal is not None)
     if left_out := [checks.count_of(n, *words) for words, n in left.items() if n]:
         checks.warn_user(f"this TreeModel has nothing of what else is in the file: {', '.join(left_out)}")
+    if beyond := drives.beyond(start):
+        what = f"{', '.join(beyond)} beyond the ends of their ranges, which push them back"
+        checks.warn_user(f"runs start with {what}: give a keyframe (key=) or data")
     gravity, slope = robot.gravity()
     return TreeModel(
         [piece.link for piece in pieces],

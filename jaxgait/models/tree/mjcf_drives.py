@@ -138,6 +138,11 @@ class Drives:
         joints = [self.joint_of[a] for a in self.motors]
         return {j for j in joints if joints.count(j) > 1 and self.robot.compiled.jnt_actfrclimited[j]}
 
+    def beyond(self, start: Mapping[str, float]) -> list[str]:
+        """The coordinates that begin beyond the ends of their ranges, by their `start` in m and rad."""
+        stops = [one for j in self.coordinates for _, one in self._passive(j) if isinstance(one, Stop)]
+        return [stop.joint for stop in stops if not stop.lowest <= start[stop.joint] <= stop.highest]
+
     def left_out(self) -> dict[tuple[str, str], int]:
         """The numbers of drives in the file that are not among these, by what they are called."""
         compiled, every = self.robot.compiled, range(self.robot.compiled.njnt)

@@ -337,7 +337,7 @@ class Motor(JointDrive):
     stiffness: Scalar = parameter(0.0, unit="N m/rad", doc="moment per error of position", plausible=ANY)
     damping: Scalar = parameter(0.0, unit="N m s/rad", doc="loss of moment per speed", plausible=ANY)
     position: Scalar = parameter(0.0, unit="rad", doc="commanded position", plausible=ANY)
-    limits: Limits | None = part(None, doc="limits of the moment")
+    limits: Limits | None = part(None, doc="limits of the moment", options=(Limits(-100.0, 100.0),))
 
     def force(self, t: Scalar, q: Scalar, v: Scalar) -> Scalar:
         """Generalised force in N m (N if the joint slides) at a coordinate in rad (m) and its rate."""

@@ -60,6 +60,8 @@ def test_a_leg_rests_as_deep_in_its_stop_as_in_mujoco_and_never_sinks_deeper(giv
     for _ in range(2400):
         mujoco.mj_step(there, data)
         angles.append(data.qpos[0])
+    with pytest.warns(UserWarning, match="runs start with body1 beyond the ends of their ranges"):
+        from_mujoco(there)
     model = from_mujoco(there, key="raised")
     (stop,) = model.drives.values()
     assert isinstance(stop, Stop) and (stop.lowest, stop.highest) == pytest.approx((0.5, 1.8))
