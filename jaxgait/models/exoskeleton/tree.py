@@ -161,8 +161,9 @@ class Chain(eqx.Module):
                 f"masses and fractions must have the shape ({self.size} links, masses per link), "
                 f"got {masses.shape} and {fractions.shape}"
             )
-        if (masses < 0).any():
-            raise ValueError(f"masses must not be negative, link {np.argwhere(masses < 0)[0][-2] + 1} has one")
+        if (bad := ~((masses >= 0.0) & np.isfinite(masses + fractions))).any():
+            link = np.argwhere(bad)[0][-2] + 1
+            raise ValueError(f"link {link} has a negative mass, or a mass or fraction that is not finite")
         shape = np.broadcast_shapes(masses.shape, fractions.shape)
         masses, fractions = (np.broadcast_to(x, shape).reshape(-1, *shape[-2:]) for x in (masses, fractions))
         self._reject_singular(Chain(self.parent, self.sign, masses, fractions).moments)

@@ -396,6 +396,10 @@ def test_vertical_links_raise_or_are_left_out(tree):
         ([RodLink(0, (1.0,), (1.0, 0.5))], "1 masses and 2 fractions"),
         ([RodLink(0, (-1.0,), (1.0,))], "link 1"),
         ([RodLink(0, (1.0,), (1.0,)), RodLink(1, (2.0,), (0.0,))], "link 2 is a massless leaf.*singular"),
+        (
+            [RodLink(0, (1.0,), (1.0,)), RodLink(1, (np.nan,), (1.0,))],
+            "link 2 has .* a mass or fraction that is not finite",
+        ),
         ([RodLink(0, (0.0,), (1.0,)), RodLink(1, (2.0,), (1.0,))], "moves without moving any mass"),
     ],
 )
