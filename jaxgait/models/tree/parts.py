@@ -354,8 +354,8 @@ class Rotor(JointDrive):
 
     Examples:
         >>> from jaxgait.models.tree.parts import Rotor
-        >>> print(Rotor("knee", inertia=1e-5 * 60**2).inertia)  # kg m^2: geared up 60 times
-        0.036
+        >>> print(Rotor("knee", inertia=2e-5 * 50**2).inertia)  # kg m^2: geared up 50 times
+        0.05
     """
 
     inertia: Scalar = parameter(
