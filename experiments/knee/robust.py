@@ -207,14 +207,15 @@ def picture(unseen: dict[str, xr.Dataset], swept: dict[str, xr.Dataset]) -> Figu
 
 
 def _shares(ax: Axes, unseen: dict[str, xr.Dataset]) -> None:
-    """How many of the walks lose more than so much; walks that fold lose all."""
+    """How many of the walks lose more than so much; walks that fold lose all, beyond the panel."""
     for name, data in unseen.items():
         lost = np.sort(1e3 * (1.0 - np.nan_to_num(data.rho.values, nan=0.0)))[::-1]
         ax.step(
             lost, np.arange(1, lost.size + 1) / lost.size * 100.0, where="pre", color=COLOURS[name], label=WORDS[name]
         )
     ax.set(xlabel="1 - rho (thousandths)", ylabel=axis_label(f"of {UNSEEN} unseen walks, worse", "%"))
-    ax.set_ylim(0.0, 100.0)
+    known = 1e3 * (1.0 - np.concatenate([data.rho.values for data in unseen.values()]))
+    ax.set(ylim=(0.0, 100.0), xlim=(0.95 * np.nanmin(known), 1.03 * np.nanmax(known)))
 
 
 def _over(ax: Axes, swept: dict[str, xr.Dataset], i: int, name: str) -> None:

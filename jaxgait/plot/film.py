@@ -210,7 +210,7 @@ def animate(
     shown: xr.Dataset | str | os.PathLike[str] | Mapping[Any, xr.Dataset | str | os.PathLike[str]],
     model: Model | None = None,
     *,
-    speed: float | None = None,
+    speed: int | float | None = None,
     fps: int = 25,
     curves: bool = True,
 ) -> Film:
