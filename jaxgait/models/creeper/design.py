@@ -25,7 +25,7 @@ STABLE_STEP = 8e-5
 in which a sliding pad's bristles follow, their deflection at the limit over the speed."""
 CYCLES = 4
 """Cycles of the gait in a run."""
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "starts": 1,
     "tolerance": 1e-5,
     "strides": CYCLES,

@@ -127,6 +127,7 @@ def least_work(
         at_least("least_lift", MIN_REACTION),
         at_least("speed", speed),
     ]
+    options: dict[str, Any] = {"tolerance": 1e-7} | search
     return optimize(
         model,
         minimize=WORK,
@@ -137,7 +138,7 @@ def least_work(
         gradient="run",
         scheme="Prescribed",
         samples=samples,
-        **{"tolerance": 1e-7} | search,
+        **options,
     )
 
 

@@ -32,7 +32,7 @@ TIMING = {
     "shoulder.duration": (0.2, 0.5),
 }
 """Parameters and their bounds in s; the elbow swings with the shoulder."""
-SETTINGS = {"samples": 600, "solver": diffrax.Tsit5(), "rtol": 1e-7, "atol": 1e-8}
+SETTINGS: dict[str, Any] = {"samples": 600, "solver": diffrax.Tsit5(), "rtol": 1e-7, "atol": 1e-8}
 """Of the runs: samples every millisecond."""
 DEFAULT_STARTS = 8
 """Number of starts of `highest_jump`."""
@@ -100,6 +100,7 @@ def highest_jump(
     assert isinstance(evaluate, Boxed)
     _, force, momentum, _ = evaluate.within(own)(np.zeros(1, int), first).values[0]  # the objective, then `limits`
 
+    options: dict[str, Any] = {"tolerance": 1e-5} | SETTINGS | search
     return optimize(
         swinger,
         maximize="height",
@@ -108,5 +109,5 @@ def highest_jump(
         gradient="run",
         starts=starts,
         iterations=iterations,
-        **{"tolerance": 1e-5} | SETTINGS | search,
+        **options,
     )
