@@ -91,9 +91,8 @@ def _carried(kept: Sequence[tuple[Leg, StrideCurve]], static: Recording | None) 
     odd = lambda leg: all_foreign(leg) or any(slanted(leg, plate) for plate in leg.recording.forces)
     unused = {key for key, leg in {id(leg): leg for leg, _ in kept}.items() if odd(leg)}  # once for all its strides
     own = [(leg, stride) for leg, stride in kept if id(leg) not in unused]
-    totals = [
-        _total(leg.recording, leg.axes.rotation[1], np.linspace(*stride.times[[0, -1]], 400)) for leg, stride in own
-    ]
+    spans = [np.linspace(stride.times[0], stride.times[-1], 400) for _, stride in own]
+    totals = [_total(leg.recording, leg.axes.rotation[1], at) for (leg, _), at in zip(own, spans, strict=True)]
     whole = [float(x[:-1].mean()) for x in totals if x.min() > LEAST_SHARE * x.mean() > LEAST_SHARE * LEAST_WEIGHT]
     if whole:
         yield MassEstimate(float(np.median(whole)) / GRAVITY, "ground forces of both feet over a stride", 0.1)
