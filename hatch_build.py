@@ -14,7 +14,7 @@ class CommitHook(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Names the commit of this checkout, or repeats the record of a source distribution."""
         root = pathlib.Path(self.root)
-        commits = runpy.run_path(str(root / "jaxgait" / "commits.py"))
+        commits = runpy.run_path(str(root / "jaxgait" / "support" / "commits.py"))
         found = commits["commit_of"](root, root / "jaxgait")
         if version == "editable" or found == commits["UNKNOWN"]:
             return

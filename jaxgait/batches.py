@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
-from jaxgait.checks import computed_at_once
 from jaxgait.parameters import ParameterInfo, parameters, with_parameters
 from jaxgait.precision import cast, float64_default
+from jaxgait.support.checks import computed_at_once
 
 M = TypeVar("M")
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from jaxgait import units
-from jaxgait.checks import is_number, shown, warn_user
+from jaxgait.support import units
+from jaxgait.support.checks import is_number, shown, warn_user
 
 
 class Variable(NamedTuple):

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxgait import files, registry, xr
-from jaxgait.checks import by_name, first_few, listed, shown, warn_user
+from jaxgait import registry
 from jaxgait.ensembles.labels import decoded, status_codes, status_text, summary
 from jaxgait.ensembles.results import missing_histories, over_time, recorded_class, remade
 from jaxgait.model import Model
@@ -32,6 +31,8 @@ from jaxgait.motion.readers.stated_units import is_length
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.stride import Stride
 from jaxgait.motion.writing import check_one_walk, recording_columns, storage_text, walk_recording, without_gaps
+from jaxgait.support import files, xr
+from jaxgait.support.checks import by_name, first_few, listed, shown, warn_user
 
 ENDINGS = (".csv", ".mot", ".sto")
 """Of the files that `export` writes."""

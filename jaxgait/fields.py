@@ -20,8 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxgait import units
-from jaxgait.checks import first_few, is_concrete, listed, nearest, shown
+from jaxgait.support import units
+from jaxgait.support.checks import first_few, is_concrete, listed, nearest, shown
 
 T = TypeVar("T")
 

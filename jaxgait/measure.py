@@ -22,13 +22,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxgait import units
-from jaxgait.checks import NEED_A_VALUE, nearest, needs_a_value, not_in_files
 from jaxgait.definition import RESERVED, RESERVED_RESULTS
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import Outcome, failures
 from jaxgait.precision import float64_default
 from jaxgait.run import Run, Sampling
+from jaxgait.support import units
+from jaxgait.support.checks import NEED_A_VALUE, nearest, needs_a_value, not_in_files
 
 Observe: TypeAlias = Callable[[Run], Mapping[str, Array]]
 """A function from a run to observables by name."""

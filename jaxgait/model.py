@@ -15,12 +15,12 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from jaxgait import registry
-from jaxgait.checks import an_instance, is_concrete, shown
 from jaxgait.definition import Numerics, Variable, check_complete, warn_of_near_hooks, warn_of_plain_numbers
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Scalar
 from jaxgait.parameters import ParameterError, check, parameter, parameters, with_parameters
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import an_instance, is_concrete, shown
 from jaxgait.system import System, derived
 
 State: TypeAlias = Any

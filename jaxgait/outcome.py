@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from jaxgait.checks import count_of, is_concrete, warn_user
+from jaxgait.support.checks import count_of, is_concrete, warn_user
 
 
 class Outcome(enum.IntEnum):

@@ -22,8 +22,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxgait import units
-from jaxgait.checks import an_instance, as_array, by_name, listed, shown
 from jaxgait.fields import (
     OWN,
     Immutable,
@@ -42,6 +40,8 @@ from jaxgait.fields import (
     within_arrays,
 )
 from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible, warn_of_parts
+from jaxgait.support import units
+from jaxgait.support.checks import an_instance, as_array, by_name, listed, shown
 
 M = TypeVar("M")
 
@@ -333,7 +333,7 @@ def with_parameters(model: M, values: Any) -> M:
 
 
 def in_own_unit(name: str, values: Any, unit: str | None) -> Any:
-    """Labelled values of a parameter, or a component of a state, in its unit (`jaxgait.units.in_unit`).
+    """Labelled values of a parameter, or a component of a state, in its unit (`jaxgait.support.units.in_unit`).
 
     Raises:
         ParameterError: for values in a unit of another quantity, or in an unknown one, and for labelled values if the

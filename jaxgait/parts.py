@@ -19,9 +19,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 
-from jaxgait.checks import nearest, shown
 from jaxgait.fields import choices, entered, first_step, part_types, replaced, suitable_values, unit_of, with_fields
 from jaxgait.parameters import ParameterError, is_real, parameters, with_parameters
+from jaxgait.support.checks import nearest, shown
 
 M = TypeVar("M")
 

@@ -24,8 +24,8 @@ from typing import Any, Literal
 import equinox as eqx
 import numpy as np
 
-from jaxgait.checks import is_concrete, warn_user
 from jaxgait.fields import Immutable
+from jaxgait.support.checks import is_concrete, warn_user
 
 Bounds = Literal["any", "nonnegative", "positive", "fraction"]
 Range = tuple[float, float]

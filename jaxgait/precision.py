@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax._src.core import trace_state_clean  # JAX 0.8 to 0.12 have no public name in common for it
 
-from jaxgait.forking import check_threads
+from jaxgait.support.forking import check_threads
 
 Precision = Literal["float64", "float32"]
 T = TypeVar("T")

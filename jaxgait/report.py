@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxgait import files, xr
-from jaxgait.checks import is_number
-from jaxgait.units import with_unit
+from jaxgait.support import files, xr
+from jaxgait.support.checks import is_number
+from jaxgait.support.units import with_unit
 
 Value = float | int | str | bool | None
 

@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxgait import checks
 from jaxgait.model import Model, Scalar, State
 from jaxgait.outcome import Outcome
 from jaxgait.plausible import warn_implausible
 from jaxgait.precision import float64_default
 from jaxgait.states import blank, state_variables
+from jaxgait.support import checks
 
 T = TypeVar("T")
 

@@ -19,10 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.checks import is_concrete
 from jaxgait.model import Model, State
 from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Sampling, Trajectory
+from jaxgait.support.checks import is_concrete
 
 T = TypeVar("T")
 

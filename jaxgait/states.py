@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from jaxgait.checks import listed, nearest
 from jaxgait.fields import array_of, within_arrays
 from jaxgait.model import Model, State, Variable
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import listed, nearest
 
 
 @float64_default

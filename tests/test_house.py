@@ -16,19 +16,11 @@ import pytest
 import jaxgait
 
 ROOMS = [
-    "forking",
-    "libraries",
-    "commits",
-    "notes",
+    "support",
     "native",
     "precision",
-    "xr",
-    "checks",
-    "machine",
-    "files",
     "outcome",
     "roots",
-    "units",
     "fields",
     "plausible",
     "parameters",
@@ -159,7 +151,7 @@ COVERED = {
     "analysis/crossings.py": "analysis/test_families.py",
     "analysis/equations.py": "analysis/test_continuation.py",
     "analysis/floquet.py": "analysis/test_continuation.py",
-    "checks.py": "bad_inputs/test_bad_inputs.py",
+    "support/checks.py": "bad_inputs/test_bad_inputs.py",
     "ensembles/conversion.py": "ensembles/test_columns.py",
     "ensembles/checksums.py": "ensembles/test_store.py",
     "ensembles/driver.py": "ensembles/test_store.py",
@@ -203,7 +195,7 @@ COVERED = {
     "models/tree/mjcf_robot.py": "models/tree/test_mjcf.py",
     "models/tree/parts.py": "models/tree/test_model.py",
     "definition.py": "test_model.py",
-    "notes.py": "cli/test_console.py",
+    "support/notes.py": "cli/test_console.py",
     "models/walker/round_feet.py": "models/walker/test_smooth.py",
     "motion/embedded.py": "motion/test_verdict.py",
     "motion/harmonics.py": "motion/test_record.py",
@@ -256,7 +248,7 @@ COVERED = {
     "solve/fixed.py": "solve/test_time_stepping.py",
     "solve/steps.py": "solve/test_time_stepping.py",
     "solve/tableaus.py": "solve/test_rosenbrock.py",
-    "xr.py": "test_registry.py",
+    "support/xr.py": "test_registry.py",
 }
 """Modules whose tests stand in a neighbour's file, or with the published figures."""
 UNTESTED = {

@@ -202,7 +202,7 @@ def test_imports_are_light(statement):
 
 def test_xarray_comes_with_the_first_result():
 
-    from jaxgait import xr
+    from jaxgait.support import xr
 
     assert xr.Dataset is xarray.Dataset and {*xr.__all__} <= {*dir(xarray)}
     with pytest.raises(AttributeError, match="DataSet"):

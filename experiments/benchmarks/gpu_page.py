@@ -6,8 +6,8 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxgait import files
 from jaxgait.report import table
+from jaxgait.support import files
 
 from .rows import TARGET_HEADINGS, target_cells
 

@@ -11,16 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from jaxgait import checks
 from jaxgait.analysis.ranges import check_values
 from jaxgait.native import kept, looped
-from jaxgait.notes import waiting
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import Point, ReturnMap, iterated, orbit
 from jaxgait.solve.sections import check_section
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
+from jaxgait.support import checks
+from jaxgait.support.notes import waiting
 
 FELL = 0
 """The motion did not return to the section: the walker fell."""

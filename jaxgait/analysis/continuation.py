@@ -19,7 +19,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from jaxgait import checks
 from jaxgait.analysis.branches import (
     Corrector,
     Points,
@@ -44,11 +43,12 @@ from jaxgait.analysis.floquet import (
 )
 from jaxgait.analysis.ranges import check_pair, check_span, check_values
 from jaxgait.native import kept
-from jaxgait.notes import waiting
 from jaxgait.parameters import parameter_info, with_parameters, within_bounds
 from jaxgait.precision import float64_default
 from jaxgait.roots import CONVERGED, Rule, many
 from jaxgait.solve.periodic import PoincareMap, ReturnMap, linearised
+from jaxgait.support import checks
+from jaxgait.support.notes import waiting
 
 RESIDUAL_TOLERANCE = 1e-10
 """Scaled residual below which one last Newton step completes a point."""

@@ -12,13 +12,13 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait import checks
 from jaxgait.analysis.branches import Between
 from jaxgait.analysis.families import Family, Gaits, gaits
 from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, bifurcation_values, crossing_mode, sign_changes
-from jaxgait.checks import shown
-from jaxgait.notes import waiting
 from jaxgait.precision import float64_default
+from jaxgait.support import checks
+from jaxgait.support.checks import shown
+from jaxgait.support.notes import waiting
 
 CROSSINGS: tuple[Bifurcation, ...] = ("branch point", *BIFURCATIONS[1:])
 """In the order of `bifurcation_functions`: a branch continued in the parameter cannot fold."""

@@ -84,7 +84,7 @@ def _linear(problem: GaitEquations, model: Any, scale: Array, x: Array) -> tuple
 def alone(equations: Callable[[Array], tuple[Array, ...]], bar: Any = None) -> System:
     """One branch, from the values (m,) and the Jacobian (m, n) of its equations at a point (n,), no dimension.
 
-    Each evaluation advances the progress bar, if there is one (`jaxgait.notes.waiting`).
+    Each evaluation advances the progress bar, if there is one (`jaxgait.support.notes.waiting`).
 
     Examples:
         >>> import jax.numpy as jnp

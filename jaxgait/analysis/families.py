@@ -26,7 +26,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxgait import checks
 from jaxgait.analysis.branches import (
     Corrector,
     Points,
@@ -41,12 +40,13 @@ from jaxgait.analysis.branches import (
 from jaxgait.analysis.floquet import floquet
 from jaxgait.model import Scalar
 from jaxgait.native import kept
-from jaxgait.notes import waiting
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import Rule, many
 from jaxgait.solve.periodic import TOLERANCE, Closing, FixedPoint, ReturnMap, checked_search, linearised
 from jaxgait.solve.sections import check_section
+from jaxgait.support import checks
+from jaxgait.support.notes import waiting
 
 MAX_CONTRACTION = 1.0
 """Largest ratio of successive Newton steps of `follow`."""

@@ -19,11 +19,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Complex, Float, Inexact
 
-from jaxgait import checks
 from jaxgait.native import kept
 from jaxgait.precision import cast, float64_default
 from jaxgait.solve.periodic import Point, ReturnMap, checked_search
 from jaxgait.solve.sections import check_section
+from jaxgait.support import checks
 
 __all__ = [
     "Bifurcation",

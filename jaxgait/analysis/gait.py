@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Real
 
-from jaxgait.checks import shown
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import shown
 
 REGULAR, IRREGULAR, UNKNOWN = 1, 0, -1
 MAX_ORDER = 4

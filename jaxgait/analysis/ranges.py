@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait.checks import is_concrete, shown
 from jaxgait.parameters import check_value, parameter_info, with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_model
+from jaxgait.support.checks import is_concrete, shown
 
 __all__ = ["check_pair", "check_span", "check_values"]
 

@@ -25,7 +25,6 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from jaxgait import checks
 from jaxgait.ensembles import ensemble, sobol, zipped
 from jaxgait.ensembles.columns import Axes, is_table, named
 from jaxgait.ensembles.conversion import value_in_unit
@@ -46,6 +45,7 @@ from jaxgait.model import Model, as_model
 from jaxgait.outcome import NoResult, Outcome, failures
 from jaxgait.parameters import ParameterError, parameter_info
 from jaxgait.solve.schemes import scheme_for
+from jaxgait.support import checks
 
 MIN_ROWS = 16
 """Least number of rows for an index to be meaningful."""

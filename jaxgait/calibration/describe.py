@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxgait.calibration.fitted import Fit, FittedTrial
 from jaxgait.parameters import get_parameter
-from jaxgait.units import with_unit
+from jaxgait.support.units import with_unit
 
 
 def describe(fit: Fit) -> Iterator[str]:

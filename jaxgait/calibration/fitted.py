@@ -12,17 +12,17 @@ import xarray as xr
 from jaxtyping import Float
 from scipy import stats
 
-from jaxgait import files
 from jaxgait.calibration.laplace import open_directions
 from jaxgait.calibration.losses import Loss
 from jaxgait.calibration.problem import Problem
 from jaxgait.calibration.remarks import UNFINISHED_FALL, Best, Part, best_of, per_degree, remarks
 from jaxgait.calibration.search import FitEnd
-from jaxgait.checks import listed, positive
 from jaxgait.model import Model
 from jaxgait.outcome import NoResult
 from jaxgait.parameters import get_parameter, with_parameters
 from jaxgait.report import labels
+from jaxgait.support import files
+from jaxgait.support.checks import listed, positive
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait import checks
 from jaxgait.calibration.fitted import Fit, check_points, summarise
 from jaxgait.calibration.losses import Loss
 from jaxgait.calibration.measured import MeasuredData
 from jaxgait.calibration.problem import Output, Problem
 from jaxgait.calibration.search import Stopping, search
 from jaxgait.calibration.trials import Trial, checked, problem_of
-from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.space import Box, Starts, search_space
+from jaxgait.support import checks
+from jaxgait.support.checks import by_name
 
 
 @by_name('write fit(model, measured, over={"mass": (60.0, 80.0)}, output="height")')

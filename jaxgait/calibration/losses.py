@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait import checks
+from jaxgait.support import checks
 
 Rho = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 

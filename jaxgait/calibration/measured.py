@@ -16,11 +16,11 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from jaxgait import units
-from jaxgait.checks import as_array, by_name
 from jaxgait.motion.drive import GaitDrive
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.stride import Series, sampled
+from jaxgait.support import units
+from jaxgait.support.checks import as_array, by_name
 
 DRIVE_PHASES = 100
 """Number of phases at which the knee curve of a drive is sampled: twelve per period of its eighth harmonic."""

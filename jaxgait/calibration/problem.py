@@ -20,9 +20,7 @@ from scipy.interpolate import CubicSpline
 from jaxgait.calibration.conditions import Conditions
 from jaxgait.calibration.losses import LEAST_SQUARES, Loss
 from jaxgait.calibration.measured import MeasuredCurve
-from jaxgait.checks import nearest
 from jaxgait.model import Model
-from jaxgait.notes import waiting
 from jaxgait.optimization.evaluate import Evaluated, Evaluator, extent
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
@@ -30,7 +28,9 @@ from jaxgait.optimization.statuses import UNSTABLE
 from jaxgait.optimization.together import Ask, together
 from jaxgait.parameters import with_parameters
 from jaxgait.run import Run, Sampling
-from jaxgait.units import factor
+from jaxgait.support.checks import nearest
+from jaxgait.support.notes import waiting
+from jaxgait.support.units import factor
 
 Output: TypeAlias = Callable[[Run], Any] | str
 """An output or component of the state by name, or a function of a run with one number per sample (JAX code)."""

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from jaxgait import checks
 from jaxgait.calibration.fitted import Fit, quantile
 from jaxgait.calibration.laplace import ON_A_BOUND
 from jaxgait.calibration.problem import AskFrom
 from jaxgait.calibration.search import Stopping, search
 from jaxgait.report import labels
-from jaxgait.units import with_unit
+from jaxgait.support import checks
+from jaxgait.support.units import with_unit
 
 FIRST_STEP_ERRORS = 0.5
 """First step, in standard errors."""

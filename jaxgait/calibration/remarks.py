@@ -17,8 +17,8 @@ from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.calibration.outliers import outliers
 from jaxgait.calibration.problem import Problem, Residuals, TrialData
 from jaxgait.calibration.search import FitEnd
-from jaxgait.checks import listed
-from jaxgait.units import alike, factor, with_unit
+from jaxgait.support.checks import listed
+from jaxgait.support.units import alike, factor, with_unit
 
 UNLIKELY_PROBABILITY = 1e-3
 """Probability of a chi-square as large, or as small, below which the residual is reported not to fit the noise."""

@@ -17,10 +17,11 @@ import xarray as xr
 from jaxtyping import Array, Float
 from scipy.special import logit
 
-from jaxgait import checks, precision
+from jaxgait import precision
 from jaxgait.calibration.fitted import Fit
 from jaxgait.optimization.evaluate import Transient
 from jaxgait.report import labels
+from jaxgait.support import checks
 
 MAX_DISTANCE = 4.0
 """Largest distance in logits of a chain's start from the middle of the box, for parameters without standard error."""

@@ -20,11 +20,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxgait.calibration.measured import MeasuredCurve, over_phase, over_time
-from jaxgait.checks import nearest
 from jaxgait.model import Model, Variable, as_model
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.table import Header, Table, read_chosen_columns
-from jaxgait.units import COMMON, factor
+from jaxgait.support.checks import nearest
+from jaxgait.support.units import COMMON, factor
 
 _EXAMPLE = "time (s),height (m)"
 _AXES = {"time": "time", "t": "time"} | dict.fromkeys(("phase", "stride", "cycle", "gait cycle"), "phase")

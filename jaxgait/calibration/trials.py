@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from jaxgait import checks, precision
+from jaxgait import precision
 from jaxgait.calibration.conditions import Conditions, Given
 from jaxgait.calibration.measured import CURVES, MeasuredCurve, MeasuredData, measured_curve
 from jaxgait.calibration.problem import Curve, Output, Problem, TrialData, interpolation, simulated
@@ -28,7 +28,8 @@ from jaxgait.optimization.space import Space, given_start, parted
 from jaxgait.parameters import ParameterError
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.run import Sampling
-from jaxgait.units import factor
+from jaxgait.support import checks
+from jaxgait.support.units import factor
 
 _EXAMPLE = 'write fit(model, measured, over={"mass": (60.0, 80.0)}, output="height")'
 

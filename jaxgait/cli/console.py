@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, TextIO
 
-from jaxgait import files
-from jaxgait.notes import say
+from jaxgait.support import files
+from jaxgait.support.notes import say
 
 DONE, NOT_ALL, BAD_INPUT = 0, 1, 2
 """Exit codes."""

@@ -11,8 +11,6 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from jaxgait import files
-from jaxgait.checks import first_few
 from jaxgait.cli.following import caveats, improvement
 from jaxgait.cli.options import RUN, given
 from jaxgait.cli.page import listed, page, paragraph, picture, table
@@ -40,7 +38,9 @@ from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import SectionMap
 from jaxgait.solve.simulate import simulate
 from jaxgait.states import state_variables
-from jaxgait.units import with_unit
+from jaxgait.support import files
+from jaxgait.support.checks import first_few
+from jaxgait.support.units import with_unit
 
 CHECKED_STARTS = 4
 """Number of starts at which slopes are checked against finite differences."""

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from jaxgait.checks import listed
 from jaxgait.parameters import ParameterError
+from jaxgait.support.checks import listed
 
 _WRITTEN = re.compile(r"\s*([A-Za-z_]\w*)\s*\(([^()]*)\)\s*(.*)", re.DOTALL)
 

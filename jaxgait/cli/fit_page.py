@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxgait import files
 from jaxgait.calibration import CurveTable, Fit, Profile
 from jaxgait.calibration.describe import error_text, known_error, quality, verdict
 from jaxgait.cli import page
 from jaxgait.parameters import get_parameter
 from jaxgait.plot import fits
-from jaxgait.units import with_unit
+from jaxgait.support import files
+from jaxgait.support.units import with_unit
 
 
 class Known(NamedTuple):

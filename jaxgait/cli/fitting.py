@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import checks, files
 from jaxgait.calibration import CurveTable, Fit, Profile, Trial, as_dataset, fit, profile, read_curve
 from jaxgait.calibration.measured import measured_curve
 from jaxgait.cli import fit_page, parsing
@@ -25,6 +24,7 @@ from jaxgait.motion.text import distinct
 from jaxgait.optimization.space import parted
 from jaxgait.parameters import ParameterError, parameters
 from jaxgait.run import Sampling
+from jaxgait.support import checks, files
 
 TABLES = (".csv", ".txt", ".tsv", ".dat")
 """Extensions of tables of a curve; any other file is a drive, whose knee curve is fitted."""

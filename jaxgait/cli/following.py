@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import xarray as xr
 
-from jaxgait import checks
 from jaxgait.cli import parsing
 from jaxgait.cli.options import FRONT_POINTS, RUN, FollowUpOptions, given
 from jaxgait.ensembles import ensemble, grid, summary
@@ -27,7 +26,8 @@ from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.pareto import front
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
 from jaxgait.run import Sampling
-from jaxgait.units import with_unit
+from jaxgait.support import checks
+from jaxgait.support.units import with_unit
 
 MAX_PRINTED = 8
 """Number of parameters whose sensitivities are printed; files and the report have all."""

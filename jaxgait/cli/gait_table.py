@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jaxgait.checks import count_of
 from jaxgait.motion.capture.tables import SPATIOTEMPORAL, SYMMETRIC, side_means, spatiotemporal
 from jaxgait.motion.capture.walk import Walk
+from jaxgait.support.checks import count_of
 
 
 def table_lines(walks: Sequence[Walk]) -> Iterator[str]:

@@ -14,7 +14,6 @@ import jax
 import numpy as np
 import xarray as xr
 
-from jaxgait.checks import count_of
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, write_json
 from jaxgait.cli.motion import takes_motion
@@ -30,7 +29,8 @@ from jaxgait.solve.schemes import schemes
 from jaxgait.solve.solvers import SOLVERS
 from jaxgait.solve.tracing import traced
 from jaxgait.states import state_variables
-from jaxgait.units import displayed, with_unit
+from jaxgait.support.checks import count_of
+from jaxgait.support.units import displayed, with_unit
 
 NAME = 18
 """Width of the column of names at least."""

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import files, registry
-from jaxgait.checks import count_of
+from jaxgait import registry
 from jaxgait.cli import console, parsing
 from jaxgait.cli.console import write_json
 from jaxgait.cli.gait_table import table_lines, table_record
@@ -36,7 +35,9 @@ from jaxgait.motion.readers import read_recording
 from jaxgait.motion.record import key_figures, stride_record, walk_record, write_record
 from jaxgait.motion.verdict import Verdict, describe, judge
 from jaxgait.parameters import ParameterError, parameters
-from jaxgait.units import with_unit
+from jaxgait.support import files
+from jaxgait.support.checks import count_of
+from jaxgait.support.units import with_unit
 
 LARGE, LONG = 5 * 2**20, 10_000
 """File size in bytes and number of frames above which a note on the terminal announces the wait."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import xarray as xr
 
-from jaxgait import checks, registry
+from jaxgait import registry
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, STDOUT, note, write_json
 from jaxgait.cli.following import Reached, follow_ups, from_the_start
@@ -28,7 +28,8 @@ from jaxgait.parameters import parameters
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.periodic import PoincareMap, SectionMap, StroboscopicMap
 from jaxgait.solve.schemes import scheme_for
-from jaxgait.units import with_unit
+from jaxgait.support import checks
+from jaxgait.support.units import with_unit
 
 PERIOD = "period"
 """For `--return-map`: the gait repeats with the period of the model's drive."""

@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 import equinox as eqx
 import numpy as np
 
-from jaxgait import checks, files, machine
 from jaxgait.cli import distributions
 from jaxgait.cli.console import STDOUT
 from jaxgait.ensembles.labels import described_value
@@ -29,7 +28,8 @@ from jaxgait.fields import replaced
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameter_info, parameters, with_parameters
 from jaxgait.parts import parts, with_parts
-from jaxgait.units import AFTER_NUMBER, QUANTITY, alike, factor
+from jaxgait.support import checks, files, machine
+from jaxgait.support.units import AFTER_NUMBER, QUANTITY, alike, factor
 
 M = TypeVar("M")
 T = TypeVar("T")

@@ -193,7 +193,7 @@ def _read(arguments: list[str]) -> Any:
 
 def _message_of(error: Exception) -> str:
     """The message for an error in the code of a model: where it was raised; empty for others."""
-    from jaxgait.checks import Place, own_line
+    from jaxgait.support.checks import Place, own_line
 
     places = [note for note in getattr(error, "__notes__", ()) if isinstance(note, Place)]
     where = places[0] if places else own_line(error) if _code_of(error) is None else ""

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxgait import checks, registry
+from jaxgait import registry
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, say, write_json
 from jaxgait.cli.options import check_not_read
+from jaxgait.support import checks
 
 
 def experiment_or_all(name: str) -> Any:

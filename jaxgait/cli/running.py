@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from jaxgait import checks, files, registry
+from jaxgait import registry
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note, print_outcomes, say, write_json
 from jaxgait.cli.listing import needs, run_lines, scan_lines
@@ -38,6 +38,7 @@ from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT, Outcome
 from jaxgait.parameters import ParameterError, with_parameters
 from jaxgait.run import Sampling
+from jaxgait.support import checks, files
 
 
 def mechanism(request: Any) -> Model:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from jaxgait.checks import first_few
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note_when_slow, print_outcomes, say, write_json
 from jaxgait.cli.listing import dataset_lines, run_lines, scan_lines
@@ -25,6 +24,7 @@ from jaxgait.plot.histories import STRIDE, picture
 from jaxgait.plot.panels import check_there
 from jaxgait.plot.studies import Study, study
 from jaxgait.plot.style import check_side, kinds, save
+from jaxgait.support.checks import first_few
 
 RESULTS = (".nc", ".zarr")
 """Endings of the names of results; two that differ only in them have pages of their own."""

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from jaxgait import xr
 from jaxgait.ensembles.labels import status_codes, status_text
 from jaxgait.outcome import failures
-from jaxgait.units import with_unit
+from jaxgait.support import xr
+from jaxgait.support.units import with_unit
 
 WITHIN = {"float64": (1e-3, 1e-9), "float32": (1e-2, 1e-5)}
 """By precision: the difference of two ends that is due to rounding, relative to the motion's range and in SI units.

@@ -13,7 +13,6 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike, Float
 
-from jaxgait import checks
 from jaxgait.ensembles.members import DRIVE, INITIAL, drive_number, value_at
 from jaxgait.fields import declared, value_named
 from jaxgait.measure import Observe, mask, observed
@@ -30,6 +29,7 @@ from jaxgait.solve.guards import phases
 from jaxgait.solve.names import PHASE
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
 from jaxgait.states import state_variables, with_state_variables
+from jaxgait.support import checks
 
 FORWARD_UP_TO = 128
 """Largest number of parameters for forward mode: XLA takes many minutes for the reverse mode of the knee."""

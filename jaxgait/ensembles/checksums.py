@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxgait.checks import count_of, first_few, warn_user
+from jaxgait.support.checks import count_of, first_few, warn_user
 
 SCHEMA_VERSION = 4
 """Of a store; incremented whenever the meaning of its files changes."""

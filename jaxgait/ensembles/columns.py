@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jaxgait import checks, units
-from jaxgait.checks import shown
 from jaxgait.ensembles.spacing import Log, is_distribution
 from jaxgait.fields import declared
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, check_value, parameters, with_parameters, within_bounds
 from jaxgait.plausible import warn_implausible, warn_of_parts
+from jaxgait.support import checks, units
+from jaxgait.support.checks import shown
 
 MEMBER = "member"
 """Dimension of members that are listed one by one and have no other name."""

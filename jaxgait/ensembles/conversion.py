@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from jaxgait import xr
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import Members, shape_of
 from jaxgait.model import Model
 from jaxgait.parameters import in_own_unit
+from jaxgait.support import xr
 
 
 def in_own_units(model: Model, members: Members) -> Members:
@@ -40,7 +40,7 @@ def in_own_units(model: Model, members: Members) -> Members:
 
 
 def value_in_unit(model: Model, name: str, values: Any) -> Any:
-    """Values of a parameter, or of a component of the initial state, in its unit; see `jaxgait.units.in_unit`.
+    """Values of a parameter, or of a component of the initial state, in its unit; see `jaxgait.support.units.in_unit`.
 
     Raises:
         ParameterError: for values in a unit of another quantity, or in an unknown one.

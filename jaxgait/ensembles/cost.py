@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait.checks import count_of
 from jaxgait.ensembles.driver import ensemble, plan_of
 from jaxgait.ensembles.members import Members
 from jaxgait.ensembles.plan import Plan, bytes_per_member, compile_blocks, default_workers
 from jaxgait.ensembles.room import disk_bytes, disk_files, free_bytes, free_files
 from jaxgait.ensembles.store import finished
 from jaxgait.ensembles.workers import run_blocks
-from jaxgait.machine import free_memory, size_text
 from jaxgait.model import Model
 from jaxgait.solve.smooth import FLOAT64_RETRY
+from jaxgait.support.checks import count_of
+from jaxgait.support.machine import free_memory, size_text
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import diffrax
 import numpy as np
 
-from jaxgait import checks, machine, xr
 from jaxgait import precision as precisions
 from jaxgait.ensembles.gaps import warn_of_early_ends, warn_of_gaps, warn_of_gradients, warn_of_starts
 from jaxgait.ensembles.labels import dataset, descriptions, with_promotions
@@ -22,10 +21,11 @@ from jaxgait.ensembles.store import open_store, read_store
 from jaxgait.ensembles.workers import Meter, run_blocks
 from jaxgait.measure import Measure, Observe
 from jaxgait.model import Model, Variable
-from jaxgait.notes import note
 from jaxgait.run import NotRecorded
 from jaxgait.scheme import Scheme
 from jaxgait.solve.smooth import MAX_EVENTS
+from jaxgait.support import checks, machine, xr
+from jaxgait.support.notes import note
 
 _MANY_PROMOTED = 0.1
 """Share of members computed in both precisions from which float32 costs more than it saves."""

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import xr
 from jaxgait.ensembles.driver import ensemble
 from jaxgait.ensembles.members import Members
 from jaxgait.model import Model
 from jaxgait.outcome import failures
+from jaxgait.support import xr
 
 
 def float32_error(model: Model, members: Members | Mapping[str, Any] | Any, **request: Any) -> xr.Dataset:

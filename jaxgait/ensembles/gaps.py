@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from jaxgait import xr
-from jaxgait.checks import count_of, first_few, warn_user
 from jaxgait.ensembles.labels import summary
 from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT, INVALID_TEXT, IncompleteRun, Outcome, failures
 from jaxgait.solve.guards import without_event
 from jaxgait.solve.solvers import is_implicit
+from jaxgait.support import xr
+from jaxgait.support.checks import count_of, first_few, warn_user
 
 NUMBERS_PER_READ = 1 << 20
 """Numbers of a result that are read from a store at a time."""

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxgait import checks, machine, xr
-from jaxgait.checks import by_name, shown
 from jaxgait.ensembles.checksums import COMPLETE, PLAN
 from jaxgait.ensembles.labels import status_codes, with_promotions
 from jaxgait.ensembles.members import MOTIONS, SAMPLED, VALUES
@@ -20,6 +18,8 @@ from jaxgait.ensembles.results import open_result
 from jaxgait.ensembles.source import ARRANGEMENT
 from jaxgait.ensembles.store import StoreError, read_store
 from jaxgait.solve.dataset import SESSION_CLASS
+from jaxgait.support import checks, machine, xr
+from jaxgait.support.checks import by_name, shown
 
 JOINED = "joined"
 """Attribute of joined results: the sources, as JSON."""

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxgait import xr
 from jaxgait.ensembles.checksums import COMPLETE
 from jaxgait.ensembles.members import DRIVE, INITIAL, MOTIONS, PERSON, VALUES
 from jaxgait.ensembles.plan import Plan, stem
@@ -22,7 +21,8 @@ from jaxgait.solve.dataset import PHASE_OF_SAMPLES, extra_dims, model_coordinate
 from jaxgait.solve.names import PHASE
 from jaxgait.solve.smooth import FLOAT64_RETRY
 from jaxgait.states import described_component
-from jaxgait.units import ratio
+from jaxgait.support import xr
+from jaxgait.support.units import ratio
 
 _OF_MEMBERS = (VALUES, "batch", "efficiency", COMPLETE, "status_legend", "retries_legend")
 """Attributes that describe members, and how the work was done."""

@@ -22,8 +22,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxgait import checks, machine, xr
-from jaxgait.checks import by_name, shown
 from jaxgait.ensembles.columns import (
     Axes,
     aligned,
@@ -44,6 +42,8 @@ from jaxgait.plausible import ImplausibleValue
 from jaxgait.precision import cast
 from jaxgait.solve.checks import check_start_values
 from jaxgait.states import component_labelled, state_variables
+from jaxgait.support import checks, machine, xr
+from jaxgait.support.checks import by_name, shown
 
 INITIAL = "initial."
 """Prefix that addresses a component of the initial state instead of a parameter."""

@@ -23,12 +23,12 @@ from jaxgait import precision as precisions
 from jaxgait.definition import RESERVED_RESULTS
 from jaxgait.ensembles.batch import BEYOND, DIRECTIONS_PER_LANE, Job, compile_batch, lanes, member_of, run_batch, shapes
 from jaxgait.ensembles.members import Members
-from jaxgait.machine import UNKNOWN_MEMORY, free_memory, processors
 from jaxgait.model import Model, Variable
 from jaxgait.native import Lanes
 from jaxgait.outcome import INVALID, Outcome, failures
 from jaxgait.run import Sampling
 from jaxgait.scheme import Retry
+from jaxgait.support.machine import UNKNOWN_MEMORY, free_memory, processors
 
 LANES = 8
 """Batches are padded to a multiple of this, so that all members run through the same vector instructions."""

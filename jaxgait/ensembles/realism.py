@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxgait import xr
-from jaxgait.checks import first_few
 from jaxgait.contents import restored
 from jaxgait.ensembles.walks import recorded
 from jaxgait.measure import Expected, Measure, Measures, known
 from jaxgait.model import Model
 from jaxgait.outcome import Outcome
 from jaxgait.run import Sampling
-from jaxgait.units import with_unit
+from jaxgait.support import xr
+from jaxgait.support.checks import first_few
+from jaxgait.support.units import with_unit
 
 NAMED = 5
 """Most motions of whom the same values are expected that a sentence names."""

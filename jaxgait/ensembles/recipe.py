@@ -16,8 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgait import precision as precisions
-from jaxgait import registry, xr
-from jaxgait.checks import by_name, warn_user
+from jaxgait import registry
 from jaxgait.contents import restored
 from jaxgait.ensembles.agreement import CAUSES, disagreement
 from jaxgait.ensembles.batch import member_of, model_of
@@ -37,6 +36,8 @@ from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.simulate import simulate
 from jaxgait.solve.smooth import MAX_EVENTS, Smooth
 from jaxgait.states import state_variables
+from jaxgait.support import xr
+from jaxgait.support.checks import by_name, warn_user
 
 SETTABLE = ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")
 """Options of schemes that `simulate` and the command line take."""

@@ -10,7 +10,6 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
-from jaxgait import checks
 from jaxgait import precision as precisions
 from jaxgait.definition import RESERVED_RESULTS, check_variable
 from jaxgait.ensembles.batch import FORWARD_UP_TO, Job, model_of
@@ -37,6 +36,7 @@ from jaxgait.run import Sampling
 from jaxgait.scheme import Retry, Scheme
 from jaxgait.solve.checks import check_equations, warn_of_start
 from jaxgait.solve.schemes import scheme_for
+from jaxgait.support import checks
 
 
 def planned(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None = None) -> Plan:

@@ -11,8 +11,7 @@ import sys
 import jax
 import numpy as np
 
-from jaxgait import registry, xr
-from jaxgait.checks import warn_user
+from jaxgait import registry
 from jaxgait.contents import restored
 from jaxgait.ensembles.checksums import REPAIR, damage
 from jaxgait.ensembles.members import VALUES
@@ -26,6 +25,8 @@ from jaxgait.solve.dataset import SESSION_CLASS
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.names import PHASE
 from jaxgait.states import state_variables
+from jaxgait.support import xr
+from jaxgait.support.checks import warn_user
 
 DAMAGED = "damaged"
 """Key of the encoding of results of stores that `open_result` has warned of."""

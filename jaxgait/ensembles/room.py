@@ -11,7 +11,7 @@ import shutil
 
 from jaxgait.ensembles.labels import descriptions
 from jaxgait.ensembles.plan import Plan
-from jaxgait.machine import size_text
+from jaxgait.support.machine import size_text
 
 _UNIT = 4096
 """Allocation unit of most disks in bytes."""

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import checks
-from jaxgait.checks import by_name, shown
 from jaxgait.ensembles.columns import Axes, named, numbers, units_of
 from jaxgait.ensembles.members import INITIAL, SAMPLED, Members, along, check_memory, initial_value
 from jaxgait.ensembles.spacing import (
@@ -26,6 +24,8 @@ from jaxgait.model import Model, as_model
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import component_in_unit
+from jaxgait.support import checks
+from jaxgait.support.checks import by_name, shown
 
 
 @by_name()

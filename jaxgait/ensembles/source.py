@@ -36,9 +36,9 @@ import numpy as np
 import jaxgait
 from jaxgait.ensembles.objects import Opaque, is_plain, parts_of, state_of
 from jaxgait.ensembles.syntax import assigned, body, syntax, tree_of
-from jaxgait.libraries import is_installed
 from jaxgait.native.facts import facts
 from jaxgait.native.surroundings import changed_since_import, defined_there
+from jaxgait.support.libraries import is_installed
 
 NO_NUMBERS = frozenset({"checks", "registry", "report", "plot", "cli", "ensembles", "optimization"})
 """Packages of jaxgait that cannot affect a trajectory (in `ensembles` only `batch` can, which is added by name)."""

@@ -31,8 +31,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import checks, files, xr
-from jaxgait.checks import by_name
 from jaxgait.ensembles import checksums, locks
 from jaxgait.ensembles.checksums import COMPLETE, LABELS, MANIFEST, MAX_NAMED, METADATA, PLAN, SCHEMA_VERSION, STATUS
 from jaxgait.ensembles.fingerprint import differences, fingerprint
@@ -40,6 +38,8 @@ from jaxgait.ensembles.labels import Description, attributes, coordinates, descr
 from jaxgait.ensembles.objects import Opaque
 from jaxgait.ensembles.plan import Plan, fill_value
 from jaxgait.ensembles.room import lack
+from jaxgait.support import checks, files, xr
+from jaxgait.support.checks import by_name
 
 OF_FILES = (".nc", ".h5", ".hdf5", ".csv", ".json")
 """Endings of names that a new store must not have."""

@@ -21,8 +21,6 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from jaxgait import xr
-from jaxgait.checks import by_name, shown, warn_user
 from jaxgait.contents import contents, restored
 from jaxgait.ensembles.members import DRIVE, MOTIONS, PERSON, Members, drive_number
 from jaxgait.model import Model, as_model
@@ -31,6 +29,8 @@ from jaxgait.motion.drive import FourierSeries, GaitDrive
 from jaxgait.motion.text import distinct
 from jaxgait.parameters import ParameterError, get_parameter, parameters
 from jaxgait.precision import float64_default
+from jaxgait.support import xr
+from jaxgait.support.checks import by_name, shown, warn_user
 
 
 @by_name()

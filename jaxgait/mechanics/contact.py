@@ -24,12 +24,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxgait.checks import is_concrete, shown
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Real, RealArray, Scalar
 from jaxgait.parameters import choice, parameter
 from jaxgait.precision import float64_default
 from jaxgait.roots import bisected, only_if
+from jaxgait.support.checks import is_concrete, shown
 
 Smoothing = Literal["tanh", "arctan", "softplus"]
 _ANY: dict[str, Any] = {"plausible": (0.0, math.inf)}

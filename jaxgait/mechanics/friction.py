@@ -32,13 +32,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.checks import is_concrete
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Real, RealArray, Scalar
 from jaxgait.mechanics.contact import ImpactHertz, NormalLaw
 from jaxgait.mechanics.linalg import norm
 from jaxgait.parameters import ParameterError, choice, parameter
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import is_concrete
 
 Regularisation = Literal["arctan", "tanh", "algebraic"]
 _SLOPES: dict[Regularisation, float] = {"arctan": 2.0 / math.pi, "tanh": 1.0, "algebraic": 1.0}

@@ -20,7 +20,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from jaxgait import checks
 from jaxgait.mechanics import Scalar
 from jaxgait.mechanics.planar import Vec
 from jaxgait.motion import MotionWarning
@@ -29,6 +28,7 @@ from jaxgait.motion.recording import Recording
 from jaxgait.motion.stride import Person, Stride, read_stride, record_person
 from jaxgait.motion.verdict import Verdict, judge
 from jaxgait.precision import float64_default
+from jaxgait.support import checks
 
 
 class Jet(NamedTuple):

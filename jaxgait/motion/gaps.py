@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxgait.checks import warn_user
 from jaxgait.motion import MotionWarning, norms
 from jaxgait.motion.capture.smoothing import MAX_GAP, described_gaps, fill
 from jaxgait.motion.recording import runs
+from jaxgait.support.checks import warn_user
 
 if TYPE_CHECKING:
     from jaxgait.motion.stride import Stride

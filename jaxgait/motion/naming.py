@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxgait import checks
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.trials import has_leg
 from jaxgait.motion.capture.walk import Walk, measure, walk_stride
@@ -21,6 +20,7 @@ from jaxgait.motion.recording import Recording
 from jaxgait.motion.stride import Stride, embedded_stride, read_stride, table_stride
 from jaxgait.motion.verdict import judge
 from jaxgait.precision import float64_default
+from jaxgait.support import checks
 
 _STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|knee_rad", re.IGNORECASE)
 _MARKERS = re.compile(rb"(\w[._: ][xyz](_[mc]?m)?\b[^\n]*){6}|(\b[xyz]\d*\W+){6}", re.IGNORECASE)

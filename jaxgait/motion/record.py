@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import files
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.dynamics import MOMENTS, POWERS, TABLE, Dynamics
 from jaxgait.motion.capture.maps import SIDES
@@ -29,6 +28,7 @@ from jaxgait.motion.norms import GRAVITY, PERIOD, guess_time, inside
 from jaxgait.motion.stride import LOAD, SIGNALS, Series, Stride, fourier, record_person, sampled
 from jaxgait.motion.text import content
 from jaxgait.motion.verdict import Verdict
+from jaxgait.support import files
 
 SCHEMA = "jaxgait-motion/1"
 MAX_BYTES = 16 * 2**20

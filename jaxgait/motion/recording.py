@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from jaxgait.checks import as_array, real, shown
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.text import number
+from jaxgait.support.checks import as_array, real, shown
 
 NOISE_FORCE = 5.0
 """Force in N up to which a plate shows only noise."""

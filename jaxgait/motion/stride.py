@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from jaxgait.checks import as_array, count_of, real, shown, warn_user
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.embedded import EMBEDDED_SIDE, gait_record
 from jaxgait.motion.gaps import without_gaps
 from jaxgait.motion.norms import odd_mass
 from jaxgait.motion.table import Header, Table, named_columns, read_chosen_columns
+from jaxgait.support.checks import as_array, count_of, real, shown, warn_user
 
 SIGNALS = {"hip_x_m": "m", "hip_y_m": "m", "thigh_rad": "rad", "knee_rad": "rad", "ankle_rad": "rad"}
 """The signals that a drive needs, with their units (see `motion.drive.GaitDrive`)."""

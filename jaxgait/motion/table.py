@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from jaxgait.checks import count_of, first_few, warn_user
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.text import (
     GAPS,
@@ -32,6 +31,7 @@ from jaxgait.motion.text import (
     number,
     trimmed,
 )
+from jaxgait.support.checks import count_of, first_few, warn_user
 
 MAX_BYTES = 16 * 2**20
 """Largest file in bytes: a stride of 100 000 samples has less."""

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.checks import count, first_few, warn_user
 from jaxgait.motion import MotionWarning
 from jaxgait.motion.capture.coordinates import SAGITTAL, leg_angles
 from jaxgait.motion.capture.tables import trial_curves
 from jaxgait.motion.capture.walk import Walk
 from jaxgait.motion.readers.stated_units import is_length
 from jaxgait.motion.recording import LOADED_FORCE, GroundReaction, Recording, runs
+from jaxgait.support.checks import count, first_few, warn_user
 
 Columns = Mapping[str, Float[np.ndarray, " rows"]]
 

@@ -34,7 +34,7 @@ from jaxgait.native.program import native
 from jaxgait.native.recent import Recent
 from jaxgait.native.refilling import TOGETHER, Lanes, lanes_of
 from jaxgait.native.surroundings import foreign, opened, settings
-from jaxgait.notes import note, warn_user
+from jaxgait.support.notes import note, warn_user
 
 HARMLESS = (calls.PREFIX, "lapack_", "mhlo.", "Sharding", "TopK")
 """Prefixes of functions that a program may call in another process: kernels, restored by then, and XLA's own."""

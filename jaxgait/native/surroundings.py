@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, no_type_check
 
 import jax
 
-from jaxgait import libraries
 from jaxgait.native import disk
+from jaxgait.support import libraries
 
 PURE = frozenset(
     ["abc", "bisect", "builtins", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal", "enum"]

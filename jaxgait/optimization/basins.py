@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from jaxgait import checks, xr
-from jaxgait.units import with_unit
+from jaxgait.support import checks, xr
+from jaxgait.support.units import with_unit
 
 INTERIM = "the best design was evaluated during a search that ended at a worse or invalid one: try more --iterations"
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait import files
 from jaxgait.optimization.evaluate import Evaluated
+from jaxgait.support import files
 
 
 class Row(NamedTuple):

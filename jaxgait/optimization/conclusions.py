@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxgait.ensembles.spacing import Spacing
 from jaxgait.optimization.optimum import AGREEMENT, BOUND, FAILED, OBJECTIVE, UNSEARCHED, Local, Optimum
-from jaxgait.units import with_unit
+from jaxgait.support.units import with_unit
 
 RIDGE_RATIO = 10.0
 """Ratio of curvatures from which a combination of parameters is much less certain than the others."""

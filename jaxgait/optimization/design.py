@@ -18,8 +18,6 @@ from typing import Any, cast
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from jaxgait import checks, xr
-from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import Members, as_members
@@ -42,6 +40,8 @@ from jaxgait.report import labels
 from jaxgait.run import Sampling
 from jaxgait.solve.periodic import SectionMap
 from jaxgait.solve.schemes import scheme_for
+from jaxgait.support import checks, xr
+from jaxgait.support.checks import by_name
 
 Stages = Mapping[str, Sequence[float]]
 """Successive values by dotted parameter name, each in the parameter's unit; equally many of each."""

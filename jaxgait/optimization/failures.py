@@ -13,7 +13,7 @@ from jaxgait.optimization.goals import MAX_VIOLATION, Goal, name_of
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.statuses import sentence
 from jaxgait.outcome import FIRST_TERMINATION, NoResult
-from jaxgait.units import with_unit
+from jaxgait.support.units import with_unit
 
 LISTED = 3
 """Largest number of limits in a message."""

@@ -24,7 +24,7 @@ from jaxgait.model import Model
 from jaxgait.optimization.space import finite_number
 from jaxgait.parameters import parameters
 from jaxgait.run import Run, Sampling
-from jaxgait.units import QUANTITY, factor
+from jaxgait.support.units import QUANTITY, factor
 
 Objective: TypeAlias = Callable[[Run], Any] | Measure | str
 """A measure, its name, or a function of a run."""

@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
-from jaxgait import checks, precision
-from jaxgait.checks import as_array
+from jaxgait import precision
 from jaxgait.ensembles.members import INITIAL, Members
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import DIFFERENCE_STEP, SINCE, Differences, Extra, Runs, Transient, Values
@@ -25,6 +24,8 @@ from jaxgait.solve.periodic import SectionMap
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth
 from jaxgait.states import state_variables
+from jaxgait.support import checks
+from jaxgait.support.checks import as_array
 
 _WAYS = ("auto", "gait", "run", "differences")
 _OF_RUNS = ("strides", "duration")

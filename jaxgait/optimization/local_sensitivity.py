@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import ArrayLike, Bool, Float
 
-from jaxgait import xr
-from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import Members, as_members
 from jaxgait.fields import array_of, value_named
@@ -31,6 +29,8 @@ from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import ParameterError, ParameterInfo, is_real, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.solve.periodic import SectionMap
+from jaxgait.support import xr
+from jaxgait.support.checks import by_name
 
 RELATIVE_CHANGE = 0.01
 """Relative change of each parameter; the box extends as far to either side."""

@@ -25,10 +25,11 @@ import optax
 import scipy
 from jaxtyping import Float
 
-from jaxgait import checks, precision
+from jaxgait import precision
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import MAX_VIOLATION, Goal
 from jaxgait.optimization.together import Ask
+from jaxgait.support import checks
 
 FIRST_STEP = 0.1
 """Length of the first step as a fraction of the box, to which the objective is scaled by its slope."""

@@ -8,11 +8,11 @@ import numpy as np
 import scipy
 from jaxtyping import Float
 
-from jaxgait import checks
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.tradeoff import Recorder
+from jaxgait.support import checks
 
 VIOLATION_OF_FAILURES = 1e6
 """Violation of the limits assigned to a failed run: larger than that of any that completed."""

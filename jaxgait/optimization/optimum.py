@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait import files, xr
 from jaxgait.ensembles.spacing import logarithmic
 from jaxgait.model import Model
 from jaxgait.optimization.space import variable
-from jaxgait.units import with_unit
+from jaxgait.support import files, xr
+from jaxgait.support.units import with_unit
 
 OBJECTIVE, BOUND, FAILED, UNSEARCHED = "objective", "bound", "failed: ", "not searched farther"
 """What ends the tolerance of a parameter (see `Local.stops`); "failed: " precedes how runs fail."""

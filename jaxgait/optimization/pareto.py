@@ -18,8 +18,6 @@ from typing import Any, cast
 import numpy as np
 from jaxtyping import ArrayLike, Bool, Float
 
-from jaxgait import checks, xr
-from jaxgait.checks import by_name
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.validity import rejection
@@ -41,7 +39,9 @@ from jaxgait.report import labels
 from jaxgait.run import Sampling
 from jaxgait.solve.periodic import SectionMap
 from jaxgait.solve.schemes import scheme_for
-from jaxgait.units import ratio
+from jaxgait.support import checks, xr
+from jaxgait.support.checks import by_name
+from jaxgait.support.units import ratio
 
 FRONT_METHODS = ("auto", "gradient", "NSGA-II")
 MAX_IMBALANCE = 0.1

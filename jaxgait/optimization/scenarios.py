@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from jaxgait import checks, xr
-from jaxgait.checks import shown
 from jaxgait.ensembles.conversion import in_own_units
 from jaxgait.ensembles.members import Members, as_members, check_members
 from jaxgait.fields import array_of
@@ -25,6 +23,8 @@ from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Combined, Evaluated, Extra, Runs
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.parameters import ParameterError
+from jaxgait.support import checks, xr
+from jaxgait.support.checks import shown
 
 ROBUST = ("mean", "worst")
 """How the values of the scenarios are combined."""

@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.model import Model
-from jaxgait.notes import waiting
 from jaxgait.optimization.checkpoint import Checkpoint, Row
 from jaxgait.optimization.epigraph import RAISED, with_epigraph
 from jaxgait.optimization.evaluate import Counted, Evaluated, Evaluator
@@ -32,6 +31,7 @@ from jaxgait.optimization.surroundings import around, tolerated_loss
 from jaxgait.optimization.together import Ask, together
 from jaxgait.optimization.trust import Guard, UnreliableGradient
 from jaxgait.parameters import with_parameters
+from jaxgait.support.notes import waiting
 
 
 class Search:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import xr
 from jaxgait.ensembles.labels import described_value
 from jaxgait.optimization.basins import basins, group_ends
 from jaxgait.optimization.checkpoint import Row
@@ -18,7 +17,8 @@ from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.statuses import meanings
 from jaxgait.report import labels
-from jaxgait.units import ratio
+from jaxgait.support import xr
+from jaxgait.support.units import ratio
 
 
 def tabulate_history(record: SearchRecord, ends: Sequence[Row]) -> xr.Dataset:

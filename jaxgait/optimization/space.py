@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from jaxtyping import Float
 
-from jaxgait import checks, precision
+from jaxgait import precision
 from jaxgait.ensembles.batch import own_value
 from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.labels import described_value
@@ -22,6 +22,7 @@ from jaxgait.fields import declared
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, ParameterInfo, check_value, in_own_unit, parameter_info, parameters
 from jaxgait.plausible import warn_implausible
+from jaxgait.support import checks
 
 Box: TypeAlias = Mapping[str, Any]
 """Bounds (low, high) by dotted name (see `Space`), each in the unit of what it names, or labelled with another; as

@@ -15,14 +15,14 @@ import numpy as np
 import scipy
 from jaxtyping import Bool, Float
 
-from jaxgait import xr
 from jaxgait.optimization.evaluate import Aside, Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.optimum import AGREEMENT, BOUND, FAILED, OBJECTIVE, UNSEARCHED, Local
 from jaxgait.optimization.parabola import determined
 from jaxgait.optimization.space import Space
 from jaxgait.report import labels
-from jaxgait.units import ratio
+from jaxgait.support import xr
+from jaxgait.support.units import ratio
 
 TOLERATED_LOSS = 1e-3
 """Loss, relative to the objective, for which the tolerances around an optimum are computed."""

@@ -19,7 +19,6 @@ import scipy
 from jaxtyping import Float, Int
 
 from jaxgait.model import Model
-from jaxgait.notes import waiting
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.failures import ENDS
@@ -29,6 +28,7 @@ from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.surroundings import active_normals
 from jaxgait.optimization.together import Ask, together
+from jaxgait.support.notes import waiting
 
 TIED_LOSSES = (1e-7, 1e-4)
 """Losses of an objective at its optimum, in spans of the front, for which the other one may be improved: within the

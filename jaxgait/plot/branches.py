@@ -13,12 +13,12 @@ from jaxtyping import ArrayLike, Complex, Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jaxgait import checks
 from jaxgait.analysis.continuation import BifurcationPoint, Branch
 from jaxgait.analysis.orbits import orbit_branches
 from jaxgait.parameters import parameter_info
 from jaxgait.plot.style import BLUE, GREEN, GREY, ORANGE, RED, axis_label, style
 from jaxgait.solve.periodic import ReturnMap
+from jaxgait.support import checks
 
 ORDERS = {1: BLUE, 2: RED, 4: GREEN, 8: ORANGE}
 """Colours of gaits by the number of strides after which they repeat; others are black."""

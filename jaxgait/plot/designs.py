@@ -21,7 +21,7 @@ from jaxgait.plot.jumps import instants, parted
 from jaxgait.plot.panels import grid, legend
 from jaxgait.plot.references import draw_references, references, with_their_references
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, cell_edges, make_logarithmic, mark_whole, style
-from jaxgait.units import displayed, with_unit
+from jaxgait.support.units import displayed, with_unit
 
 _MIN_DISTANCE = 1e-6
 """Smallest distance from the best to draw, relative to the objective: runs themselves are hardly more accurate."""

@@ -23,16 +23,16 @@ from matplotlib.animation import AbstractMovieWriter, FuncAnimation
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
-from jaxgait import checks, files
-from jaxgait.checks import by_name, warn_user
 from jaxgait.ensembles.results import open_result
 from jaxgait.model import Model
-from jaxgait.notes import waiting
 from jaxgait.plot.encoding import INSTALL, MAX_RATE, WRITERS, drawn_once, encoder, only_moving
 from jaxgait.plot.scene import Scene, alike, cut_off, scene
 from jaxgait.plot.stage import Stage, laid_out
 from jaxgait.plot.style import style
 from jaxgait.plot.timeline import length
+from jaxgait.support import checks, files
+from jaxgait.support.checks import by_name, warn_user
+from jaxgait.support.notes import waiting
 
 SHORTEST, LONGEST = 3.0, 30.0
 """Length in s of a film below which it is in slow motion, and above which it is fast, unless a speed is given."""

@@ -39,7 +39,7 @@ from jaxgait.plot.strides import over_stride
 from jaxgait.plot.style import GREY, PALETTE, are_counts, axis_label, broken, keep_level, mark_whole, style
 from jaxgait.plot.table import Column, Table, table
 from jaxgait.solve.names import PHASE
-from jaxgait.units import displayed, with_unit
+from jaxgait.support.units import displayed, with_unit
 
 LOWEST, HIGHEST, TOGETHER = 1.75, 3.4, 6.4
 """Height of a panel at least and at most, and of all panels if these allow it, in inches."""

@@ -20,7 +20,7 @@ from jaxgait.outcome import COMPLETED_TEXT
 from jaxgait.plot.scale import boundaries, colours, stepped, texts
 from jaxgait.plot.style import axis_label, broken, cell_edges, make_logarithmic, mark_whole
 from jaxgait.plot.table import Column, Table
-from jaxgait.units import with_unit
+from jaxgait.support.units import with_unit
 
 MAX_HATCHED = 20_000
 """Largest number of members of a map without a value that are hatched: each is a polygon, and more take minutes."""

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
-from jaxgait.checks import nearest
+from jaxgait.support.checks import nearest
 
 MAX_PANELS = 8
 """Largest number of panels if no variables are named."""

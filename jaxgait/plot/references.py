@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from jaxgait.plot.panels import of_known
-from jaxgait.units import displayed
+from jaxgait.support.units import displayed
 
 LOOK: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 2)), "linewidth": 1.0, "zorder": 3}
 """The line of a reference."""

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from jaxgait import checks
 from jaxgait.ensembles.columns import MEMBER
 from jaxgait.ensembles.labels import status_codes, status_text
 from jaxgait.outcome import COMPLETED_TEXT, Outcome
 from jaxgait.plot.style import PALETTE
 from jaxgait.solve.names import PHASE
-from jaxgait.units import with_unit
+from jaxgait.support import checks
+from jaxgait.support.units import with_unit
 
 Runs = xr.Dataset | Mapping[Any, xr.Dataset]
 """A result, or several by name."""

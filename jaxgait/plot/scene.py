@@ -24,7 +24,7 @@ from jaxgait.plot.references import references, with_their_references
 from jaxgait.plot.runs import while_moving
 from jaxgait.plot.style import BLUE, EARTH, GREY, RED
 from jaxgait.states import state_variables
-from jaxgait.units import displayed
+from jaxgait.support.units import displayed
 
 Points = Float[np.ndarray, "_ _ 2"]
 """(samples, points, (right, up)) in m; one sample stands for all of a run."""

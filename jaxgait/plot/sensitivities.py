@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 
 from jaxgait.plot.panels import PER_ROW, grid, legend
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
-from jaxgait.units import with_unit
+from jaxgait.support.units import with_unit
 
 _HATCHED: dict[str, Any] = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}
 _DOUBTFUL = "a slope, not a change: runs with it\nfail, are unstable, or differ by over half"

@@ -16,7 +16,6 @@ from jaxtyping import Bool, Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jaxgait import checks
 from jaxgait.analysis.gait import COMPARED_STRIDES, IRREGULAR, MAX_ORDER, PERIODICITY_TOLERANCE, subharmonic_order
 from jaxgait.ensembles.labels import status_codes
 from jaxgait.ensembles.members import PERSON
@@ -28,7 +27,8 @@ from jaxgait.plot.runs import MAX_NAMED, Runs, ending, fixed_values, looks, memb
 from jaxgait.plot.style import axis_label, broken, style
 from jaxgait.precision import float64_default
 from jaxgait.run import TRANSIENT_STRIDES, WHOLE_WITHIN
-from jaxgait.units import displayed
+from jaxgait.support import checks
+from jaxgait.support.units import displayed
 
 WIDTH, HIGH, LOWEST = 6.0, 2.9, 1.9
 """Of a figure and of its panels, in inches: of the only one, and at least."""

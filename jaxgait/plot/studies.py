@@ -12,12 +12,12 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jaxgait.checks import count_of
 from jaxgait.plot.fronts import trade_offs
 from jaxgait.plot.panels import PER_ROW, grid, legend, of_known
 from jaxgait.plot.sensitivities import shares, tornado
 from jaxgait.plot.style import BLUE, GREY, ORANGE, axis_label, style
-from jaxgait.units import displayed
+from jaxgait.support.checks import count_of
+from jaxgait.support.units import displayed
 
 ONE, EACH = (6.8, 5.0), (3.6, 3.4)
 """Width and height in inches of the curves of the only trial of a fit, and of each of several."""

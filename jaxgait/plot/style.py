@@ -24,8 +24,8 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import AutoLocator, LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
-from jaxgait import files
-from jaxgait.checks import listed, positive, real, shown
+from jaxgait.support import files
+from jaxgait.support.checks import listed, positive, real, shown
 
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#7F7F7F"
 PALETTE = (BLUE, ORANGE, GREEN, RED, PURPLE, "#56B4E9", "#000000")

@@ -16,7 +16,7 @@ from jaxgait.ensembles.results import flat, members_dims
 from jaxgait.measure import with_gaps
 from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION
 from jaxgait.plot.style import FAILED, GREY, ORANGE, PURPLE, RED, are_counts, axis_label
-from jaxgait.units import displayed
+from jaxgait.support.units import displayed
 
 OUTCOME = ("retries", "steps", "rejected_steps", "t_end", "promoted")
 """Variables of every scan about the computation of a trajectory."""

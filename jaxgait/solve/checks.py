@@ -16,7 +16,6 @@ from jax.interpreters import partial_eval
 from jaxtyping import Array
 
 from jaxgait import precision
-from jaxgait.checks import an_instance, as_array, is_concrete, shown, warn_user
 from jaxgait.kinds import HybridModel, MarchingModel, PrescribedModel, SmoothModel, Transition
 from jaxgait.mechanics.spatial import check_quaternions
 from jaxgait.model import Model, System, Variable
@@ -30,6 +29,7 @@ from jaxgait.solve.names import check_described, check_labels, check_names, chec
 from jaxgait.solve.steps import as_precise_as, start_state
 from jaxgait.solve.tracing import EquationError, in_words, kind_in_words, traced, unusual_shapes
 from jaxgait.states import described_component, state_variables
+from jaxgait.support.checks import an_instance, as_array, is_concrete, shown, warn_user
 
 
 def check_kind(model: Any, kind: type, what: str) -> None:

@@ -14,8 +14,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from jaxgait import registry, xr
-from jaxgait.commits import commit
+from jaxgait import registry
 from jaxgait.contents import contents, is_default
 from jaxgait.kinds import several_phases
 from jaxgait.model import Model, Variable
@@ -27,6 +26,8 @@ from jaxgait.solve.guards import phases
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.names import PHASE
 from jaxgait.states import state_variables
+from jaxgait.support import xr
+from jaxgait.support.commits import commit
 
 PHASE_OF_SAMPLES = Variable("1", "phase")
 """Of the variable `PHASE` of results."""

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxgait import checks
 from jaxgait.mechanics import Scalar
 from jaxgait.model import State
 from jaxgait.outcome import Outcome
@@ -21,6 +20,7 @@ from jaxgait.run import WHOLE_WITHIN, Events, Extremes, Sampling, Trajectory
 from jaxgait.scheme import Scheme
 from jaxgait.solve.solvers import given_options, numerics_of
 from jaxgait.solve.steps import ending, select, start_state, watched, widened
+from jaxgait.support import checks
 
 DEFAULT_DT = 1e-4
 """Default of the longest step in s, for models without `Numerics.dt`."""

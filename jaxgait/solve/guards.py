@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxgait.checks import is_concrete, warn_user
 from jaxgait.outcome import FIRST_TERMINATION
 from jaxgait.precision import float64_default
 from jaxgait.run import WHOLE_WITHIN, Trajectory, usual_duration
 from jaxgait.solve.steps import like_state, prepared, rounding
+from jaxgait.support.checks import is_concrete, warn_user
 
 _NEGLIGIBLE = 1e-9
 """Part of a guard's largest value that counts as zero."""

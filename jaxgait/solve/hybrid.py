@@ -43,7 +43,6 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxgait import checks
 from jaxgait.kinds import HybridModel
 from jaxgait.model import Model, Scalar, State
 from jaxgait.outcome import Outcome
@@ -64,6 +63,7 @@ from jaxgait.solve.solvers import (
     tolerances,
 )
 from jaxgait.solve.steps import start_state
+from jaxgait.support import checks
 
 _ADAPTIVE = {"rtol", "atol", "max_step"}
 """Options of adaptive steps."""

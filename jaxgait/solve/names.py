@@ -11,9 +11,9 @@ from typing import Any
 
 import jax
 
-from jaxgait.checks import first_few, not_in_files
 from jaxgait.definition import RESERVED, Variable, name_taken, parameter_names
 from jaxgait.states import state_variables
+from jaxgait.support.checks import first_few, not_in_files
 
 PHASE = "phase"
 """The variable of a result that holds the phase at each sample, if the motion has several."""

@@ -28,7 +28,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from jaxgait import checks
 from jaxgait.native import kept, looped
 from jaxgait.outcome import Outcome, warn_of_search
 from jaxgait.precision import Precision, cast, float64_default, in_force
@@ -45,6 +44,7 @@ from jaxgait.solve.return_maps import (
 )
 from jaxgait.solve.sections import check_section, warn_of_section
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
+from jaxgait.support import checks
 
 __all__ = [
     "CONVERGED",

@@ -16,7 +16,6 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, ArrayLike, Float
 
-from jaxgait import checks
 from jaxgait.kinds import HybridModel, Transition
 from jaxgait.model import Model, State
 from jaxgait.outcome import Outcome
@@ -28,6 +27,7 @@ from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth, integrate
 from jaxgait.solve.steps import start_state
+from jaxgait.support import checks
 
 Point: TypeAlias = Float[Array, " n"]
 ReturnMap: TypeAlias = Callable[[Any, Point], Point]

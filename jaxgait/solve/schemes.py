@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from jaxgait import checks
 from jaxgait.model import Model
 from jaxgait.precision import Precision, in_force
 from jaxgait.scheme import Scheme
@@ -16,6 +15,7 @@ from jaxgait.solve.prescribed import Prescribed
 from jaxgait.solve.smooth import Smooth
 from jaxgait.solve.solvers import given_options
 from jaxgait.solve.time_stepping import TimeStepping
+from jaxgait.support import checks
 
 SCHEMES: tuple[type[Scheme], ...] = (EventDriven, Smooth, TimeStepping, Marching, Prescribed)
 """All schemes; the first that suits a model is its default (see `schemes`)."""

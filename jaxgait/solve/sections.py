@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from jaxgait.checks import an_instance, first_few, is_concrete, warn_user
 from jaxgait.model import State
 from jaxgait.native import kept
 from jaxgait.precision import cast, float64_default
 from jaxgait.solve.return_maps import PoincareMap, Point
 from jaxgait.states import state_variables
+from jaxgait.support.checks import an_instance, first_few, is_concrete, warn_user
 
 __all__ = ["check_section", "warn_of_section"]
 

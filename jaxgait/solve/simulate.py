@@ -13,12 +13,9 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxgait import precision as precisions
-from jaxgait import xr
-from jaxgait.checks import as_array, by_name, nearest, shown, untraced, warn_user
 from jaxgait.definition import RESERVED_RESULTS
 from jaxgait.fields import no_element, value_named
 from jaxgait.kinds import several_phases
-from jaxgait.machine import fits_in_memory
 from jaxgait.measure import Measure, Measures, Observe, observed, observer
 from jaxgait.model import Model, State, as_model
 from jaxgait.native import kept, looped
@@ -41,6 +38,9 @@ from jaxgait.solve.names import PHASE
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import MAX_EVENTS, REDUNDANT_CHECKS, Smooth
 from jaxgait.states import component_labelled, state_variables, with_state_variables
+from jaxgait.support import xr
+from jaxgait.support.checks import as_array, by_name, nearest, shown, untraced, warn_user
+from jaxgait.support.machine import fits_in_memory
 
 _OVER_AT_START = (
     ": the guard of that is negative at the start, so start elsewhere (if it is no end yet, return the opposite sign, "

@@ -17,7 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxgait import checks
 from jaxgait.kinds import SmoothModel
 from jaxgait.model import Model, State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
@@ -32,6 +31,7 @@ from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
 from jaxgait.solve.solvers import check_resolved, check_solver, check_tolerances, given_options, numerics_of, tolerances
 from jaxgait.solve.steps import all_finite, start_state
 from jaxgait.solve.watch import Watching, located
+from jaxgait.support import checks
 
 FLOAT64_RETRY = "float64"
 """Name of the last retry of members that failed in float32."""

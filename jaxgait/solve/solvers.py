@@ -9,12 +9,12 @@ import diffrax
 import numpy as np
 from jax.core import Tracer
 
-from jaxgait import checks
-from jaxgait.checks import nearest
 from jaxgait.model import Numerics
 from jaxgait.solve.explicit import Bosh3, Dopri8, Tsit5
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas3, Rodas4, Rodas5P, Ros4
 from jaxgait.solve.verner import Verner8
+from jaxgait.support import checks
+from jaxgait.support.checks import nearest
 
 SOLVERS: dict[str, type[diffrax.AbstractAdaptiveSolver]] = {
     solver.__name__: solver for solver in (Bosh3, Tsit5, Dopri8, Verner8, Rodas3, Ros4, Rodas4, Rodas5P)

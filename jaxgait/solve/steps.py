@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxgait.checks import nearest
 from jaxgait.mechanics import Scalar
 from jaxgait.model import Model, State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.run import Extremes
 from jaxgait.states import state_variables
+from jaxgait.support.checks import nearest
 
 T = TypeVar("T")
 

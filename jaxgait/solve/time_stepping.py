@@ -34,7 +34,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from jaxgait import checks
 from jaxgait.kinds import Contact, NonsmoothModel, ObservedContacts, Step
 from jaxgait.mechanics import Scalar
 from jaxgait.mechanics.complementarity import ContactSolution, contact_impulses
@@ -46,6 +45,7 @@ from jaxgait.run import WHOLE_WITHIN, Events, Sampling
 from jaxgait.solve.checks import check_kind, check_model, check_state
 from jaxgait.solve.fixed import FixedSteps, Grid, Progress, division
 from jaxgait.solve.steps import prepared, select, start_state
+from jaxgait.support import checks
 
 T = TypeVar("T")
 

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait import notes
 from jaxgait.analysis.attractors import REACHED, basin, bifurcation_diagram
 from jaxgait.analysis.floquet import lyapunov_exponent
 from jaxgait.kinds import Transition
@@ -15,6 +14,7 @@ from jaxgait.native import explain
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import ParameterError
 from jaxgait.solve.periodic import Coordinates, PoincareMap
+from jaxgait.support import notes
 from tests.analysis.branches_by_hand import Carried
 
 halves = lambda model, z: 0.5 * z

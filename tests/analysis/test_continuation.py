@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait import notes, precision
+from jaxgait import precision
 from jaxgait.analysis.attractors import FELL, REACHED, basin, bifurcation_diagram
 from jaxgait.analysis.continuation import bifurcation_curve, continuation, locate, period_doubled, periods
 from jaxgait.analysis.floquet import bifurcation_functions, critical, crossing_mode, floquet, lyapunov_exponent
@@ -17,6 +17,7 @@ from jaxgait.model import Scalar, parameter
 from jaxgait.models import Prosthesis
 from jaxgait.parameters import ParameterError
 from jaxgait.solve.periodic import PoincareMap
+from jaxgait.support import notes
 
 LOCATED = 1e-8
 

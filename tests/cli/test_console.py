@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from tqdm import tqdm
 
-from jaxgait import cli, files
+from jaxgait import cli
 from jaxgait.cli import console
-from jaxgait.notes import note
+from jaxgait.support import files
+from jaxgait.support.notes import note
 
 
 def test_messages_are_one_line_on_stderr(capsys):

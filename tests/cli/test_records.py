@@ -6,9 +6,9 @@ import pytest
 
 from jaxgait import Measure, cli, ensemble, simulate
 from jaxgait.cli.records import model_record, run_record, scan_record
-from jaxgait.files import plain
 from jaxgait.models import CreeperChain, RollingWalker
 from jaxgait.models.bungee.model import Bungee
+from jaxgait.support.files import plain
 
 STEPS = Measure("count", lambda run: run.trajectory.steps, "1", "accepted steps")
 SHORT = {"duration": 9.0, "samples": 4, "rtol": 1e-4, "observe": ["clearance", STEPS]}

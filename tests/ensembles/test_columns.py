@@ -8,11 +8,11 @@ import pytest
 import xarray as xr
 
 from jaxgait import Bungee
-from jaxgait.checks import as_array
 from jaxgait.ensembles import cloud, ensemble, grid, product, sobol, zipped
 from jaxgait.ensembles.conversion import in_own_units
 from jaxgait.ensembles.members import check_members
 from jaxgait.parameters import ParameterError
+from jaxgait.support.checks import as_array
 from tests.oscillator import Oscillator, peaks
 from tests.throw import Throw
 

@@ -134,7 +134,7 @@ def test_impossible_sets_raise(build, message):
 
 
 def test_sets_that_do_not_fit_in_memory_raise_before_anything_is_allocated(monkeypatch):
-    from jaxgait import machine
+    from jaxgait.support import machine
 
     monkeypatch.setattr(machine, "free_memory", lambda: 30_000_000)
     values = np.linspace(1.0, 2.0, 1001)

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait import files, simulate, sobol
+from jaxgait import simulate, sobol
 from jaxgait.ensembles import (
     StoreError,
     checksums,
@@ -40,6 +40,7 @@ from jaxgait.ensembles.results import DAMAGED, open_result
 from jaxgait.ensembles.store import open_store, store_library
 from jaxgait.model import Variable
 from jaxgait.models.bungee.model import Bungee
+from jaxgait.support import files
 from tests.ensembles.small_scan import MEMBERS, blocks_done, lowest, small_scan, small_scan_from_cache, write_from_table
 from tests.oscillator import Oscillator
 

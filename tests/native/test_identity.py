@@ -19,12 +19,12 @@ import optax
 import pytest
 from scipy import special
 
-from jaxgait import libraries
 from jaxgait.mechanics.contact import KelvinVoigt, UnilateralSpring
 from jaxgait.models import Bungee
 from jaxgait.native import arrays, calls, compiled, disk, identity, stored, surroundings
 from jaxgait.native.identity import identity as identity_of
 from jaxgait.native.surroundings import foreign, opened
+from jaxgait.support import libraries
 from tests.native.programs import tower
 from tests.unusual import UNUSUAL, unusual
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from jaxgait import Model, Variable, ensemble, parameter, simulate, with_parameters
-from jaxgait.checks import Place
 from jaxgait.fields import Immutable
 from jaxgait.parameters import ParameterError
 from jaxgait.solve.tracing import EquationError
+from jaxgait.support.checks import Place
 
 
 class State(NamedTuple):

@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.checks import as_array, shown
 from jaxgait.mechanics.spatial.vectors import (
     Placement,
     Vec6,
@@ -23,6 +22,7 @@ from jaxgait.mechanics.spatial.vectors import (
     rotation_of_quaternion,
 )
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import as_array, shown
 
 Axis = tuple[float | int, float | int, float | int]
 _QUATERNION, _ANGULAR = ("q_w", "q_x", "q_y", "q_z"), ("w_x", "w_y", "w_z")

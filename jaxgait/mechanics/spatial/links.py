@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import equinox as eqx
 import numpy as np
 
-from jaxgait.checks import is_concrete, shown, warn_user
 from jaxgait.fields import Immutable, rank_of, shape_of
 from jaxgait.mechanics.spatial.joints import Joint
 from jaxgait.parameters import ParameterError, parameter
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import is_concrete, shown, warn_user
 
 _LENGTHS = (-10.0, 10.0)
 """Plausible positions in m within a body of a mechanism that walks: so that mm and cm stand out."""

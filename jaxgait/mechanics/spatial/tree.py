@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from jaxgait.checks import is_concrete
 from jaxgait.mechanics.spatial import plane, space
 from jaxgait.mechanics.spatial.joints import Joint
 from jaxgait.mechanics.spatial.links import Link, numbers
 from jaxgait.mechanics.spatial.vectors import Mat6, Placement, rigid_inertia
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import is_concrete
 
 
 @float64_default

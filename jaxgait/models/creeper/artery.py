@@ -24,11 +24,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.checks import shown
 from jaxgait.fields import Immutable
 from jaxgait.model import Scalar, parameter
 from jaxgait.parameters import CHOSEN, ParameterError, choice
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import shown
 
 PAPER = "Zhao 2010"
 SYSTOLE_END = 0.24

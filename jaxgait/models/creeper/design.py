@@ -7,9 +7,9 @@ from typing import Any
 
 import diffrax
 
-from jaxgait.checks import by_name
 from jaxgait.models.creeper.model import Creeper
 from jaxgait.optimization import Optimum, at_least, at_most, optimize
+from jaxgait.support.checks import by_name
 
 BOUNDS = {
     "gait.stroke": (2e-3, 12e-3),

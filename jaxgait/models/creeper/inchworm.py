@@ -20,11 +20,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait import checks
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.model import Creeper, Gait, Stroke, check_units
 from jaxgait.parameters import CHOSEN
+from jaxgait.support import checks
 
 
 class InchwormState(NamedTuple):

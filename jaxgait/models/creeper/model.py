@@ -32,7 +32,6 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
 from jaxgait.batches import of_worst
-from jaxgait.checks import warn_user
 from jaxgait.fields import Immutable
 from jaxgait.mechanics.contact import smoothstep
 from jaxgait.mechanics.friction import Bristle, Coulomb, Dahl, FrictionLaw, Stribeck
@@ -40,6 +39,7 @@ from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.artery import PAPER, Blood, Inflow
 from jaxgait.parameters import CHOSEN, ParameterError, part
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import warn_user
 
 LONGEST_STROKE = 0.4
 """Longest plausible stroke in lengths of a unit: the shaft slides in it (see `design.BOUNDS`)."""

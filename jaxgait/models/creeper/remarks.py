@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import checks
 from jaxgait.batches import each, of_worst
 from jaxgait.model import Scalar
 from jaxgait.models.creeper.measures import peak_load
 from jaxgait.models.creeper.model import Creeper
+from jaxgait.support import checks
 
 SAMPLES_PER_BEAT = 65
 """Samples of a beat that give its peak load within 0.1 %."""

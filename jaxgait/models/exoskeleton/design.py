@@ -15,7 +15,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait import precision
-from jaxgait.checks import by_name
 from jaxgait.ensembles.spacing import Spacing
 from jaxgait.ensembles.validity import accepted
 from jaxgait.measure import Measure
@@ -26,6 +25,7 @@ from jaxgait.optimization import Optimum, at_least, at_most, optimize
 from jaxgait.parameters import get_parameter
 from jaxgait.precision import float64_default
 from jaxgait.run import Run
+from jaxgait.support.checks import by_name
 
 BOUNDS = {
     "gait.swing": (0.10, 0.45),

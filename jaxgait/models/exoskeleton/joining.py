@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.batches import each
-from jaxgait.checks import warn_user
 from jaxgait.mechanics.linalg import norm
 from jaxgait.models.exoskeleton import vectors
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import warn_user
 
 MAX_JUMP = 1e-4
 """Largest jump in m that raises no warning."""

@@ -17,9 +17,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
-from jaxgait import checks
 from jaxgait import precision as precisions
-from jaxgait.checks import by_name
 from jaxgait.measure import Measure, table
 from jaxgait.mechanics import linalg
 from jaxgait.models.exoskeleton.model import LEG_PARENTS, Exoskeleton
@@ -30,6 +28,8 @@ from jaxgait.precision import float64_default
 from jaxgait.run import Run
 from jaxgait.solve.checks import check_kind
 from jaxgait.solve.dataset import labelled
+from jaxgait.support import checks
+from jaxgait.support.checks import by_name
 
 MIN_SAMPLES = 100
 """Least samples of a step for its measures.

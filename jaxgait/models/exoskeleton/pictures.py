@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from jaxgait.checks import count, listed, shown
 from jaxgait.models.exoskeleton.scene import AXES, exchanged
 from jaxgait.plot.runs import looks
 from jaxgait.plot.style import BLUE, GREY, ORANGE, PALETTE, axis_label, style
+from jaxgait.support.checks import count, listed, shown
 
 PART_COLOURS = {"left leg": BLUE, "right leg": ORANGE, "torso": GREY}
 _PARTS = ("left leg", "left leg", "right leg", "right leg", "torso")

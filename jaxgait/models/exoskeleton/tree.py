@@ -28,8 +28,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxgait.checks import shown
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import shown
 
 if TYPE_CHECKING:
     Real: TypeAlias = Any

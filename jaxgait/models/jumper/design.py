@@ -10,7 +10,6 @@ import diffrax
 import equinox as eqx
 import numpy as np
 
-from jaxgait.checks import by_name
 from jaxgait.model import Scalar
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.swing import Swing, Turn
@@ -20,6 +19,7 @@ from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.space import Space
 from jaxgait.parameters import get_parameter
+from jaxgait.support.checks import by_name
 
 TIMING = {
     "ankle.delay": (0.0, 0.2),

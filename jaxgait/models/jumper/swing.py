@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.checks import is_concrete
 from jaxgait.fields import Immutable
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Scalar, parameter
 from jaxgait.parameters import ParameterError, part
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import is_concrete
 
 _MODEL = "see the model's swings"
 _PROBES = 33  # angles in each piece, for the extremes of a joint's motion

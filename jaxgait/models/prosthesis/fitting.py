@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxgait import precision
-from jaxgait.checks import warn_user
 from jaxgait.mechanics import fourbar
 from jaxgait.mechanics.planar import Vec, added, down
 from jaxgait.models.prosthesis.measures import MIN_CARRIED_LOAD, correlation, ground_force
@@ -23,6 +22,7 @@ from jaxgait.motion.stride import Person
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import warn_user
 
 ALIGNED_WITHIN, HEIGHT_STEP = 0.015, 0.0005
 """Heights in m that `aligned` tries: in steps of the second up to the first, above and below the reference."""

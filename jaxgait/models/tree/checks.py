@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxgait.checks import is_concrete
 from jaxgait.mechanics.spatial import Link, Tree
 from jaxgait.mechanics.spatial.links import numbers
 from jaxgait.models.tree.motions import Jumps
 from jaxgait.models.tree.parts import Force, PrescribedJoint, Torque, takes
 from jaxgait.parameters import ParameterError
+from jaxgait.support.checks import is_concrete
 
 
 def check_moved(links: Mapping[str, Link], moved: Collection[str] = ()) -> None:

@@ -6,10 +6,10 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from jaxgait.checks import shown
 from jaxgait.mechanics.spatial import Link
 from jaxgait.models.tree.parts import ContactPoint, law
 from jaxgait.parameters import ParameterError
+from jaxgait.support.checks import shown
 
 
 def links_by_name(links: Any) -> Any:

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait import checks
-from jaxgait.checks import by_name
 from jaxgait.models.tree.mjcf_drives import Drives
 from jaxgait.models.tree.mjcf_robot import Robot
 from jaxgait.models.tree.model import TreeModel
 from jaxgait.precision import float64_default
+from jaxgait.support import checks
+from jaxgait.support.checks import by_name
 
 
 @by_name('write from_mujoco("robot.xml", key="home")')

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxgait import checks
 from jaxgait.mechanics.spatial import Link, Tree, ball, fixed, free, screws
 from jaxgait.mechanics.spatial.joints import Joint
 from jaxgait.models.tree.parts import ContactPoint
+from jaxgait.support import checks
 
 _SAME = 1e-9
 """Distance in m below which anchors are one point, and deviation of a vector that is no deviation."""

@@ -30,7 +30,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.batches import each
-from jaxgait.checks import is_concrete, shown
 from jaxgait.fields import array_of, with_fields
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.linalg import stacked
@@ -52,6 +51,7 @@ from jaxgait.models.tree.motions import Jumps, jumps
 from jaxgait.models.tree.parts import ContactPoint, Force, JointDrive, LockedJoint, PrescribedJoint, Rotor, Torque
 from jaxgait.parameters import ParameterError, ParameterInfo, entries
 from jaxgait.plausible import plausible_range
+from jaxgait.support.checks import is_concrete, shown
 
 __all__ = ["TreeModel", "TreeState"]
 

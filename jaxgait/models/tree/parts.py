@@ -16,13 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.checks import computed_at_once, is_concrete, shown
 from jaxgait.fields import Immutable
 from jaxgait.mechanics import Scalar
 from jaxgait.mechanics.contact import Hertz, HuntCrossley, HystereticHertz, KelvinVoigt, NormalLaw, UnilateralSpring
 from jaxgait.mechanics.friction import Bristle, Coulomb, FrictionLaw, Stribeck
 from jaxgait.parameters import ParameterError, parameter, part
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import computed_at_once, is_concrete, shown
 
 __all__ = [
     "ContactPoint",

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, cast
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxgait.checks import by_name
 from jaxgait.measure import Measure
 from jaxgait.models.walker.measures import RollingGait, rolling_gait
 from jaxgait.models.walker.rigid import RollingWalker
 from jaxgait.optimization import Optimum, at_most, optimize
 from jaxgait.run import Run
 from jaxgait.solve.periodic import PoincareMap, linearised
+from jaxgait.support.checks import by_name
 
 BOUNDS = {"slope": (0.005, 0.02), "foot_radius": (0.05, 0.18)}
 """Bounds of the search, in rad and m."""

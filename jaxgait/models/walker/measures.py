@@ -18,7 +18,6 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from jaxgait import outcome, precision
-from jaxgait.checks import by_name
 from jaxgait.measure import Measure, table
 from jaxgait.model import Scalar
 from jaxgait.models.walker.rigid import RollingWalker
@@ -38,6 +37,7 @@ from jaxgait.solve.periodic import (
     checked_search,
     fixed_point,
 )
+from jaxgait.support.checks import by_name
 
 PAPER_POINT = (0.19357318, -1.43542848, -1.11795551)
 """Section point (stance angle in rad, stance rate, swing rate in rad/s) of the paper's walker."""

@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from jaxgait.checks import by_name, first_few
 from jaxgait.plot.style import BLUE, ORANGE, axis_label
+from jaxgait.support.checks import by_name, first_few
 
 
 @by_name()

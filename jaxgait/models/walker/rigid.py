@@ -19,7 +19,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from jaxgait import checks
 from jaxgait.batches import each, of_worst
 from jaxgait.kinds import Contact, Kinetics, Step, Transition
 from jaxgait.mechanics import linalg
@@ -29,6 +28,7 @@ from jaxgait.models.walker.round_feet import OBSERVABLES, PAPER, Foot, Generalis
 from jaxgait.parameters import ParameterError
 from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
+from jaxgait.support import checks
 
 _SILENT = "chosen; the paper is silent"
 TIPPING_ANGLE = math.pi / 4

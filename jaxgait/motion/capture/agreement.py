@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxgait.checks import first_few
 from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.recording import Recording
+from jaxgait.support.checks import first_few
 
 
 class TrialTolerance(NamedTuple):

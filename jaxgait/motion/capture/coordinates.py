@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jaxgait.checks import count_of
 from jaxgait.motion.capture.axes import OVERGROUND_SPEED, Axes
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import (
@@ -21,6 +20,7 @@ from jaxgait.motion.capture.smoothing import (
 )
 from jaxgait.motion.norms import SIGNAL_NORMS, SPEED
 from jaxgait.motion.recording import Recording, runs
+from jaxgait.support.checks import count_of
 
 HIP_IN_PELVIS = (-0.0707, -0.0661)
 """Hip joint in m forward of and above the origin of the pelvis, in the unscaled model gait2392 (Delp et al. 1990)."""

@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait import xr
 from jaxgait.mechanics.anthropometry import Segment, segment, segments, stature_of
 from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
@@ -28,6 +27,7 @@ from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.norms import GRAVITY
 from jaxgait.motion.stride import POINTS_PER_STRIDE
+from jaxgait.support import xr
 
 JOINTS = ("hip", "knee", "ankle")
 MOMENTS = tuple(f"{joint}_moment_Nm_kg" for joint in JOINTS)

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.checks import first_few, one_of
 from jaxgait.motion.capture.ground import Load
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.zeni import SAME_EVENT, MotionEvents
 from jaxgait.motion.recording import Mark, Recording
+from jaxgait.support.checks import first_few, one_of
 
 EARLY = (0.038, 0.002)
 """Time in s by which heel strikes and toe-offs by the motion come before those of the force in measured walks."""

@@ -6,13 +6,13 @@ import dataclasses
 import difflib
 from collections.abc import Sequence
 
-from jaxgait.checks import first_few
 from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.coordinates import angle_names, from_angles, has_angles, has_joints
 from jaxgait.motion.capture.leg import Leg, Options
 from jaxgait.motion.capture.markers import from_markers
 from jaxgait.motion.capture.repeats import frame_warnings
 from jaxgait.motion.recording import Recording, upward
+from jaxgait.support.checks import first_few
 
 MOST_NAMED = 40
 """Names of a recording that an error lists."""

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.checks import count_of
 from jaxgait.motion.capture.coordinates import HIP_OF_HEIGHT
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.capture.zeni import SAME_EVENT
 from jaxgait.motion.recording import LOADED_FORCE, NOISE_FORCE, GroundReaction, runs
+from jaxgait.support.checks import count_of
 
 MIN_CONTACT = 0.15
 """Shortest contact in s."""

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.checks import one_of
 from jaxgait.motion.capture.axes import Markers, Track
 from jaxgait.motion.capture.maps import MarkerSet
+from jaxgait.support.checks import one_of
 
 HARRINGTON, BELL = "harrington", "bell"
 REGRESSIONS = (HARRINGTON, BELL)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.checks import one_of
 from jaxgait.motion.capture.axes import Axes
 from jaxgait.motion.capture.joints import AUTO, HARRINGTON, REGRESSIONS, STANDING_KNEE, Joints
 from jaxgait.motion.capture.smoothing import DEFAULT_CUTOFF, MAX_GAP
 from jaxgait.motion.capture.zeni import MotionEvents, motion_events
 from jaxgait.motion.recording import Recording
+from jaxgait.support.checks import one_of
 
 Plane = Float[np.ndarray, "frames 2"]
 Signal = Float[np.ndarray, " frames"]

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jaxgait.checks import count_of, first_few
 from jaxgait.motion.capture.axes import Track
 from jaxgait.motion.capture.dynamics import Dynamics
 from jaxgait.motion.capture.leg import Leg, Options
@@ -15,6 +14,7 @@ from jaxgait.motion.capture.maps import MarkerSet, find
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.capture.strides import StrideCurve, jumps, unlike, unrepeated
 from jaxgait.motion.norms import PEAKS, inside, odd_mass
+from jaxgait.support.checks import count_of, first_few
 
 THIGH_TO_SHANK = (0.75, 1.3)
 """Usual ratio of the lengths of thigh and shank, between joint centres in the sagittal plane."""

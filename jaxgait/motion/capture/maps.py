@@ -10,9 +10,9 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from jaxgait import checks
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.text import content
+from jaxgait.support import checks
 
 SIDES = {"right": "R", "left": "L"}
 OTHER_SIDE = {"right": "left", "left": "right"}

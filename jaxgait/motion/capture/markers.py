@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jaxgait.checks import count_of, first_few
 from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.axes import axes_of, handed
 from jaxgait.motion.capture.joints import Joints, joints
@@ -24,6 +23,7 @@ from jaxgait.motion.capture.smoothing import (
 )
 from jaxgait.motion.capture.standing import standing_of, standing_remarks, standing_warnings
 from jaxgait.motion.recording import Recording
+from jaxgait.support.checks import count_of, first_few
 
 FLOOR = (0.0, 0.12)
 """Heights in m above the laboratory's zero of the lowest marker of a standing foot: no marker lies below the floor.

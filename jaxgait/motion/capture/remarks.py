@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from jaxgait.checks import count_of
 from jaxgait.motion.capture import events, footing, leg_warnings, plates
 from jaxgait.motion.capture.leg import Leg, Options
 from jaxgait.motion.capture.sides import Trial
 from jaxgait.motion.capture.strides import StrideCurve
+from jaxgait.support.checks import count_of
 
 _FIGURE = r"(?<![\w.-])[-+]?\d+(?:\.\d+)?(?!\w)"
 """A number by itself; digits of a marker's name are none."""

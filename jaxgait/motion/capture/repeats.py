@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.checks import first_few
 from jaxgait.motion.recording import Recording, runs
+from jaxgait.support.checks import first_few
 
 SHORTEST = 0.02
 """Time in s for which a marker repeats its position before this counts as lost."""

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxgait import checks
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture import agreement, footing
 from jaxgait.motion.capture import strides as cutting
@@ -20,6 +19,7 @@ from jaxgait.motion.capture.leg import Leg, Options
 from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.capture.trials import check_one_kind
 from jaxgait.motion.recording import Recording
+from jaxgait.support import checks
 
 MIN_KNEE_RANGE = 2.0
 """Range of the knee in deg below which joint angles are probably in rad: in walking it is above 30."""

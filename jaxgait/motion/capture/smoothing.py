@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from jaxgait.checks import first_few
 from jaxgait.motion.recording import runs
+from jaxgait.support.checks import first_few
 
 DEFAULT_CUTOFF = 8.0
 """Cut-off frequency in Hz of the low-pass filter, usual for walking (Winter 2009, chapter 3)."""

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.checks import first_few
 from jaxgait.motion import norms
 from jaxgait.motion.capture.axes import OVERGROUND_SPEED
 from jaxgait.motion.capture.events import StrideEvents
@@ -18,6 +17,7 @@ from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.norms import inside
 from jaxgait.motion.stride import POINTS_PER_STRIDE
+from jaxgait.support.checks import first_few
 
 FLAT = slice(18, 33)
 """Samples of a stride in which the foot is flat on the floor."""

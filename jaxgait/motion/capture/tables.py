@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait import xr
-from jaxgait.checks import count_of, first_few, warn_user
 from jaxgait.motion import MotionWarning
 from jaxgait.motion.capture.dynamics import MOMENTS, POWERS
 from jaxgait.motion.capture.events import only_one_by_motion
@@ -28,6 +26,8 @@ from jaxgait.motion.capture.strides import FLAT, StrideCurve
 from jaxgait.motion.capture.walk import WALK_SIGNALS, Walk
 from jaxgait.motion.capture.zeni import SAME_EVENT
 from jaxgait.motion.stride import POINTS_PER_STRIDE
+from jaxgait.support import xr
+from jaxgait.support.checks import count_of, first_few, warn_user
 
 
 class Quantity(NamedTuple):

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait import checks, xr
 from jaxgait.motion.capture import agreement, leg_warnings, remarks
 from jaxgait.motion.capture import strides as cutting
 from jaxgait.motion.capture.coordinates import with_one_flexion
@@ -31,6 +30,7 @@ from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, inside
 from jaxgait.motion.recording import AssumedPath, Recording
 from jaxgait.motion.stride import LOAD, POINTS_PER_STRIDE, SIGNALS, UNITS, Stride, record_person
 from jaxgait.motion.verdict import judge
+from jaxgait.support import checks, xr
 
 WALK_SIGNALS = ("hip_x_m", "hip_y_m", "thigh_rad", "shank_rad", "knee_rad", "foot_rad", "ankle_rad")
 """Signals of a walk, in the order of the files."""

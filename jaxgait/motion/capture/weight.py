@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxgait.checks import real, shown
 from jaxgait.motion.capture.ground import slanted
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.plates import all_foreign
 from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.norms import GRAVITY
 from jaxgait.motion.recording import Recording, upward
+from jaxgait.support.checks import real, shown
 
 LIGHTEST, HEAVIEST = 2.0, 300.0
 """Masses in kg of the lightest and the heaviest person."""

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxgait.checks import count_of
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.coordinates import COLUMNS
 from jaxgait.motion.readers.sheet import Sheet, Source
 from jaxgait.motion.readers.stated_units import is_length
+from jaxgait.support.checks import count_of
 
 MOST = 90.0
 """Percentile of the sizes in a column that shows its unit: absurd values in less than a tenth of the rows do not."""

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait.checks import count_of, first_few
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.c3d_order import as_intel
@@ -27,6 +26,7 @@ from jaxgait.motion.readers.model_results import is_result, model_angles
 from jaxgait.motion.readers.stated_units import ANGLES, units_of
 from jaxgait.motion.readers.subjects import without_subject
 from jaxgait.motion.recording import NOISE_FORCE, GroundReaction, Mark, Recording
+from jaxgait.support.checks import count_of, first_few
 
 MAX_BYTES = 512 * 2**20
 """Largest file in bytes that is read."""

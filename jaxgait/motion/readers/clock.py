@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from jaxgait.checks import count_of
 from jaxgait.motion import MotionFormatError
+from jaxgait.support.checks import count_of
 
 ROUNDED_STEPS = 0.1
 """Deviation from even times, in steps, that needs no explanation."""

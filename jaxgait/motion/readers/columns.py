@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxgait.checks import count_of, first_few
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.coordinates import COLUMNS
 from jaxgait.motion.readers import angle_units, labels, model_results, nexus
@@ -24,6 +23,7 @@ from jaxgait.motion.readers.sheet import Sheet, Source, first_data, fully_writte
 from jaxgait.motion.readers.stated_units import ANGLES, agreed, units_of, without_unit
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of, number, trimmed
+from jaxgait.support.checks import count_of, first_few
 
 _RATE = re.compile(r"(?:rate|frequency|freq)\b(?:(?!rate|freq)[^\d\n]){0,20}(\d+(?:[.,]\d+)?)", re.IGNORECASE)
 _COUNT = re.compile(r"^[\s\"#%]*(?:NO_OF_FRAMES|.*\bTotal Exported Frames)\W+(\d{1,12})\b", re.IGNORECASE)

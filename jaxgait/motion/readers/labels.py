@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.checks import count_of, first_few
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.maps import is_marker
 from jaxgait.motion.norms import inside
 from jaxgait.motion.readers.model_results import is_result
 from jaxgait.motion.recording import GroundReaction, runs
 from jaxgait.motion.text import distinct
+from jaxgait.support.checks import count_of, first_few
 
 AXES = "xyz"
 _TIME = re.compile(r"^(time|times|time_?stamp|t|sec|seconds)([\s_]*[\[(]?(s|sec|seconds|ms)[\])]?)?$", re.IGNORECASE)

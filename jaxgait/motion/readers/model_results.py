@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.checks import first_few
+from jaxgait.support.checks import first_few
 
 _RESULT = re.compile(
     r"(?:^|[a-z0-9_. ])(?:Angle|Moment|Force|Power|Torque)s?$|(?:^|[_. ])(?:angle|moment|force|power|torque)s?$"

@@ -24,12 +24,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.checks import count_of, first_few
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import RATE_AGREEMENT
 from jaxgait.motion.readers.sheet import Sheet, Source, first_data, read_sheet
 from jaxgait.motion.recording import NOISE_FORCE, GroundReaction
 from jaxgait.motion.text import cells, delimiter_of, distinct, trimmed
+from jaxgait.support.checks import count_of, first_few
 
 DEVICES, TRAJECTORIES, MODEL_OUTPUTS = "devices", "trajectories", "model outputs"
 _NAMES = "events|devices|joints|model outputs|segments|trajectories"

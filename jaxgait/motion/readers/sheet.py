@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from jaxgait.checks import count_of
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock
 from jaxgait.motion.readers.subjects import without_subject
 from jaxgait.motion.recording import GroundReaction, Recording
 from jaxgait.motion.text import cells, decimal_comma, delimiter_of, is_remark, no_number, number, trimmed
+from jaxgait.support.checks import count_of
 
 MAX_CELLS = 20_000
 """Largest number of cells of a line: 6 600 markers."""

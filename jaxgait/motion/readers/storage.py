@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from jaxgait.checks import count_of
 from jaxgait.motion.readers import angle_units, labels, model_results
 from jaxgait.motion.readers.clock import clock
 from jaxgait.motion.readers.sheet import Sheet, Source, first_data, fully_written, read_sheet, recording
 from jaxgait.motion.readers.stated_units import ANGLES, agreed, is_length, without_unit
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of, trimmed
+from jaxgait.support.checks import count_of
 
 _STATE = re.compile(r"^/(?:[^/]+/)*(?P<name>[^/]+)/value$")
 """A coordinate in the words of OpenSim 4: /jointset/knee_r/knee_angle_r/value."""

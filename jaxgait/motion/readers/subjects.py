@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from jaxgait.checks import first_few
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.maps import is_marker, is_on_pelvis, plain
+from jaxgait.support.checks import first_few
 
 _SIDE = r"(?:right|left|r|l)?"
 _SEGMENT = re.compile(

@@ -10,7 +10,6 @@ import re
 
 import numpy as np
 
-from jaxgait.checks import count_of, first_few
 from jaxgait.motion.readers import labels
 from jaxgait.motion.readers.clock import Clock, clock, counted
 from jaxgait.motion.readers.model_results import is_result, model_angles
@@ -26,6 +25,7 @@ from jaxgait.motion.readers.sheet import (
 from jaxgait.motion.readers.stated_units import ANGLES
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import cells, delimiter_of, number, trimmed
+from jaxgait.support.checks import count_of, first_few
 
 
 def read_trc(source: Source, name: str) -> Recording:

@@ -18,13 +18,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from jaxgait import checks, files
-from jaxgait.checks import by_name, warn_user
 from jaxgait.ensembles.agreement import CAUSES
 from jaxgait.ensembles.recipe import Recipe, run_recipe, scan_recipe
 from jaxgait.ensembles.results import is_run, open_result
 from jaxgait.model import Model
-from jaxgait.notes import note
 from jaxgait.parameters import parameters
 from jaxgait.plot.explorer.choice import extremes, one_of_each_status, spread
 from jaxgait.plot.explorer.lines import lines
@@ -34,6 +31,9 @@ from jaxgait.plot.scale import boundaries, colours, texts
 from jaxgait.plot.scene import scene
 from jaxgait.plot.table import Column, Table, table
 from jaxgait.states import state_variables
+from jaxgait.support import checks, files
+from jaxgait.support.checks import by_name, warn_user
+from jaxgait.support.notes import note
 
 STATUS = "status"
 """The colour of how members ended."""

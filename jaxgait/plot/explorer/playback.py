@@ -16,7 +16,7 @@ from jaxgait.plot.jumps import jumps, parted
 from jaxgait.plot.references import references
 from jaxgait.plot.scene import Body, Curve, Limb, Scene, arrow_scale, scene
 from jaxgait.plot.strides import stride_time
-from jaxgait.units import displayed
+from jaxgait.support.units import displayed
 
 MAX_STEPS = 300
 """Largest number of steps from sample to sample played of a member."""

@@ -10,7 +10,7 @@ import xarray as xr
 from jaxgait.measure import Measure
 from jaxgait.model import Model, Variable
 from jaxgait.parameters import parameter
-from jaxgait.units import Partly, alike, check, factor, in_unit, ratio, unit_of
+from jaxgait.support.units import Partly, alike, check, factor, in_unit, ratio, unit_of
 
 
 @pytest.mark.parametrize(

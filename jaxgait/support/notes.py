@@ -21,7 +21,7 @@ def note(message: str) -> None:
 
     Examples:
         >>> import logging
-        >>> from jaxgait.notes import note
+        >>> from jaxgait.support.notes import note
         >>> logging.getLogger("jaxgait").setLevel(logging.INFO)  # from here on, handlers of your own get all notes
         >>> note("compiling a new program")
         >>> logging.getLogger("jaxgait").setLevel(logging.NOTSET)
@@ -37,7 +37,7 @@ def say(message: object) -> None:
 
     Examples:
         >>> import contextlib, sys
-        >>> from jaxgait.notes import say
+        >>> from jaxgait.support.notes import say
         >>> with contextlib.redirect_stderr(sys.stdout):
         ...     say("compiling")
         jaxgait: compiling
@@ -64,7 +64,7 @@ def waiting(
         patience: time in s before it shows.
 
     Examples:
-        >>> from jaxgait.notes import waiting
+        >>> from jaxgait.support.notes import waiting
         >>> with waiting("walks", "walk", progress=False) as bar:
         ...     print(bar.update(), bar.disable)
         None True
@@ -80,7 +80,7 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
 
     Examples:
         >>> import warnings
-        >>> from jaxgait.notes import warn_user
+        >>> from jaxgait.support.notes import warn_user
         >>> with warnings.catch_warnings(record=True) as caught:
         ...     warnings.simplefilter("always")
         ...     warn_user("the walk is slow")

@@ -6,15 +6,15 @@ import sys
 
 import pytest
 
-from jaxgait import machine
 from jaxgait.ensembles.plan import default_workers
+from jaxgait.support import machine
 
 TIGHT = """
 import resource
 resource.setrlimit(resource.{limit}, (6 << 30, 6 << 30))
 import jax
 jax.numpy.zeros(8).block_until_ready()  # reserves addresses
-from jaxgait import machine
+from jaxgait.support import machine
 free = machine.free_memory()
 assert free < 6 << 30, free
 try:

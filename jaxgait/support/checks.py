@@ -23,9 +23,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxgait.forking import check_threads
-from jaxgait.libraries import is_installed
-from jaxgait.notes import warn_user
+from jaxgait.support.forking import check_threads
+from jaxgait.support.libraries import is_installed
+from jaxgait.support.notes import warn_user
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -135,11 +135,11 @@ def is_ours(file: str) -> bool:
     """Whether a file belongs to this package.
 
     Examples:
-        >>> from jaxgait import checks
+        >>> from jaxgait.support import checks
         >>> print(checks.is_ours(checks.__file__), checks.is_ours("/home/me/hopper.py"))
         True False
     """
-    return file.startswith(os.path.dirname(__file__) + os.sep)
+    return file.startswith(os.path.dirname(os.path.dirname(__file__)) + os.sep)
 
 
 def location(error: BaseException) -> str:
@@ -153,7 +153,7 @@ def own_line(error: BaseException) -> str:
 
     Examples:
         >>> from jaxgait import Bungee
-        >>> from jaxgait.checks import own_line
+        >>> from jaxgait.support.checks import own_line
         >>> try:
         ...     Bungee().preset("heavy")
         ... except ValueError as error:
@@ -178,7 +178,7 @@ def count_of(count: int | np.integer, one: str, many: str) -> str:
     """A count with its noun: "1 block" or "3 blocks"; no dimension.
 
     Examples:
-        >>> from jaxgait.checks import count_of
+        >>> from jaxgait.support.checks import count_of
         >>> print(count_of(1, "frame is missing", "frames are missing"))
         1 frame is missing
     """
@@ -189,7 +189,7 @@ def first_few(items: Sequence[str], limit: int = 6) -> str:
     """The first `limit` items, and how many were left out; no dimension.
 
     Examples:
-        >>> from jaxgait.checks import first_few
+        >>> from jaxgait.support.checks import first_few
         >>> print(first_few(["RASI", "LASI", "RKNE"], limit=2))
         RASI, LASI and 1 more
     """
@@ -210,7 +210,7 @@ def computed_at_once() -> AbstractContextManager[Any]:
     Examples:
         >>> import jax
         >>> import jax.numpy as jnp
-        >>> from jaxgait.checks import computed_at_once, is_concrete
+        >>> from jaxgait.support.checks import computed_at_once, is_concrete
         >>> def doubled(x):
         ...     with computed_at_once():
         ...         assert is_concrete(jnp.sin(0.0))
@@ -329,7 +329,7 @@ def not_in_files(names: Iterable[str]) -> str:
     """What is wrong with the first of some names that results on disk cannot have; empty if there is none.
 
     Examples:
-        >>> from jaxgait.checks import not_in_files
+        >>> from jaxgait.support.checks import not_in_files
         >>> not_in_files(["mass", "m/s"])
         "names must not contain '/', which separates folders in files: 'm/s'"
     """
@@ -347,7 +347,7 @@ def shown(value: Any) -> str:
     """A value as error messages show it: on one short line, which "..." ends if it is cut; a traced one in words.
 
     Examples:
-        >>> from jaxgait.checks import shown
+        >>> from jaxgait.support.checks import shown
         >>> print(shown([70.0, 75.0]), shown("a long text " * 9))
         [70.0, 75.0] 'a long text a long text a long text a long text a long t...
     """
@@ -375,7 +375,7 @@ def as_array(values: Any) -> np.ndarray:
     Examples:
         >>> from decimal import Decimal
         >>> import numpy as np
-        >>> from jaxgait.checks import as_array
+        >>> from jaxgait.support.checks import as_array
         >>> print(as_array(np.ma.array([60, 75], mask=[False, True])), as_array([Decimal("60.5"), 75]))
         [60. nan] [60.5 75. ]
     """

@@ -60,7 +60,7 @@ def processors() -> int:
     """The number (no dimension) of processors that this process may use, by its affinity and the tightest quota.
 
     Examples:
-        >>> from jaxgait.machine import processors
+        >>> from jaxgait.support.machine import processors
         >>> processors() >= 1
         True
     """

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from jaxgait import xr
+from jaxgait.support import xr
 
 _PER_VARIABLE, _PER_FILE = 8192, 65536
 """Overhead of a NetCDF file in bytes."""
@@ -54,7 +54,7 @@ def is_address(path: str | os.PathLike[str]) -> bool:
     """Whether a path is the address of something elsewhere, for which a folder "s3:" would be made here.
 
     Examples:
-        >>> from jaxgait import files
+        >>> from jaxgait.support import files
         >>> print(files.is_address("s3://bucket/scan.zarr"), files.is_address("out/scan.zarr"))
         True False
     """
@@ -68,7 +68,7 @@ def local(path: str | os.PathLike[str]) -> pathlib.Path:
         ValueError: for an address.
 
     Examples:
-        >>> from jaxgait import files
+        >>> from jaxgait.support import files
         >>> files.local("s3://bucket/run.nc")
         Traceback (most recent call last):
             ...
@@ -174,7 +174,7 @@ def not_written(draft: pathlib.Path, why: str, number: int | None = None) -> OSE
 
     Examples:
         >>> import pathlib
-        >>> from jaxgait import files
+        >>> from jaxgait.support import files
         >>> print(files.not_written(pathlib.Path(".x.draft.mp4"), "the encoder failed").strerror)
         the encoder failed
     """
@@ -194,7 +194,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
             file and are of a full or broken disk, a quota or a limit.
 
     Examples:
-        >>> from jaxgait import files
+        >>> from jaxgait.support import files
         >>> with files.replacing("run.csv") as draft:
         ...     _ = draft.write_text("time (s),height (m)")
         >>> print(draft.suffix, draft.exists())

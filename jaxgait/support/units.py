@@ -91,7 +91,7 @@ def factor(given: str, wanted: str, what: str, *, of: str) -> float:
         ValueError: for units of different quantities, and unknown ones.
 
     Examples:
-        >>> from jaxgait.units import factor
+        >>> from jaxgait.support.units import factor
         >>> factor("kN/m", "N/m", "the stiffness", of="the value")
         1000.0
     """
@@ -119,7 +119,7 @@ def unit_of(values: Any, label: str) -> str | None:
 
     Examples:
         >>> import xarray as xr
-        >>> from jaxgait.units import unit_of
+        >>> from jaxgait.support.units import unit_of
         >>> print(unit_of(xr.DataArray([20.0, 25.0], attrs={"units": "kN/m"}), "stiffness"), unit_of([1, 2], "count"))
         kN/m None
     """
@@ -151,7 +151,7 @@ def in_unit(values: Any, unit: str, label: str, *, own: str = "the model's") -> 
 
     Examples:
         >>> import xarray as xr
-        >>> from jaxgait.units import in_unit
+        >>> from jaxgait.support.units import in_unit
         >>> in_unit(xr.DataArray([20.0, 25.0], attrs={"units": "kN/m"}), "N/m", "stiffness")
         array([20000., 25000.])
     """
@@ -174,7 +174,7 @@ def with_unit(number: str, unit: str) -> str:
     """A number with its unit; without one if the unit is "1" or empty.
 
     Examples:
-        >>> from jaxgait.units import with_unit
+        >>> from jaxgait.support.units import with_unit
         >>> with_unit("0.5", "1/s"), with_unit("0.5", "1")
         ('0.5 1/s', '0.5')
     """
@@ -185,7 +185,7 @@ def ratio(unit: str, by: str) -> str:
     """The unit of a quantity per another one, as `factor` and other libraries read it; empty if the first has none.
 
     Examples:
-        >>> from jaxgait.units import ratio
+        >>> from jaxgait.support.units import ratio
         >>> ratio("m", "s"), ratio("m", "N/m"), ratio("1", "kg"), ratio("m", "1")
         ('m/s', 'm/(N/m)', '1/kg', 'm')
     """
@@ -203,7 +203,7 @@ def alike(unit: str) -> list[str]:
     """Common units of the same quantity as a unit; none for a unit that is not converted.
 
     Examples:
-        >>> from jaxgait.units import alike
+        >>> from jaxgait.support.units import alike
         >>> alike("deg"), alike("N/m")
         (['rad', 'deg'], ['N/m', 'kN/m', 'N/mm'])
     """
@@ -224,7 +224,7 @@ def check(unit: str, what: str) -> None:
         ValueError: naming the unit that was probably meant, or common ones.
 
     Examples:
-        >>> from jaxgait.units import check
+        >>> from jaxgait.support.units import check
         >>> check("kgg m^2", "inertia")
         Traceback (most recent call last):
             ...
@@ -302,7 +302,7 @@ def displayed(x: DataArray) -> DataArray:
     Examples:
         >>> import numpy as np
         >>> import xarray as xr
-        >>> from jaxgait.units import displayed
+        >>> from jaxgait.support.units import displayed
         >>> rate = xr.DataArray([np.pi], dims="time", attrs={"units": "rad/s"})
         >>> print(displayed(rate).values, displayed(rate).units)
         [180.] deg/s

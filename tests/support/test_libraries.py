@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from jaxgait import checks, libraries
 from jaxgait.ensembles import source
-from jaxgait.libraries import is_installed
 from jaxgait.native import surroundings
+from jaxgait.support import checks, libraries
+from jaxgait.support.libraries import is_installed
 
 
 def install(folder, name):

@@ -13,7 +13,7 @@ import threading
 import pytest
 import xarray as xr
 
-from jaxgait import files
+from jaxgait.support import files
 
 DATA = xr.Dataset({"x": ("time", [1.0, 2.0])})
 
@@ -96,7 +96,7 @@ def test_a_result_too_large_for_the_disk_is_saved_elsewhere(tmp_path, monkeypatc
 LIMITED = """
 import resource, sys
 import xarray as xr
-from jaxgait import files
+from jaxgait.support import files
 resource.setrlimit(resource.RLIMIT_FSIZE, (20480, 20480))
 try:
     files.netcdf(sys.argv[1], xr.Dataset({"x": ("time", [0.0] * 10_000)}))

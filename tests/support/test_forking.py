@@ -6,8 +6,8 @@ import signal
 import pytest
 
 from jaxgait import Bungee, ensemble, precision, simulate
-from jaxgait.forking import check_threads
 from jaxgait.models.bungee.measures import clearance
+from jaxgait.support.forking import check_threads
 
 PATIENCE = 60  # s
 

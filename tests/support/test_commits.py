@@ -8,10 +8,10 @@ import types
 
 import pytest
 
-from jaxgait.commits import RECORD, UNKNOWN, commit, commit_of
 from jaxgait.solve.dataset import made_by
+from jaxgait.support.commits import RECORD, UNKNOWN, commit, commit_of
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 def _repository(folder):
@@ -24,7 +24,8 @@ def _repository(folder):
 def copied(tmp_path):
     package = tmp_path / "jaxgait"
     package.mkdir()
-    (package / "commits.py").write_text((ROOT / "jaxgait" / "commits.py").read_text())
+    (package / "support").mkdir()
+    (package / "support" / "commits.py").write_text((ROOT / "jaxgait" / "support" / "commits.py").read_text())
     return tmp_path
 
 
@@ -36,7 +37,7 @@ def test_a_checkout_has_the_commit_of_git(copied):
     _repository(copied)
     found = commit_of(copied, copied / "jaxgait")
     assert re.fullmatch("[0-9a-f]{40}", found)
-    (copied / "jaxgait" / "commits.py").write_text("changed")
+    (copied / "jaxgait" / "support" / "commits.py").write_text("changed")
     assert commit_of(copied, copied / "jaxgait") == f"{found}-dirty"
 
 

@@ -21,7 +21,7 @@ def check_threads() -> None:
         RuntimeError: in a process that was forked after JAX had started them, where a computation would never end.
 
     Examples:
-        >>> from jaxgait.forking import check_threads
+        >>> from jaxgait.support.forking import check_threads
         >>> check_threads()
     """
     if _lacking:

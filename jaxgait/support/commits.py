@@ -23,11 +23,11 @@ def commit() -> str:
         `UNKNOWN` for a copy of the source that neither git nor a build has named.
 
     Examples:
-        >>> from jaxgait.commits import commit
+        >>> from jaxgait.support.commits import commit
         >>> bool(commit())
         True
     """
-    package = pathlib.Path(__file__).parent
+    package = pathlib.Path(__file__).parent.parent
     return commit_of(package.parent, package)
 
 
@@ -36,7 +36,7 @@ def commit_of(root: pathlib.Path, package: pathlib.Path) -> str:
 
     Examples:
         >>> import pathlib, tempfile
-        >>> from jaxgait.commits import commit_of
+        >>> from jaxgait.support.commits import commit_of
         >>> copied = pathlib.Path(tempfile.mkdtemp())
         >>> commit_of(copied, copied / "jaxgait")
         'unknown'
