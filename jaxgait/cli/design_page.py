@@ -233,8 +233,9 @@ def _before_after(
         if runs[0][name].ndim == 0
     ]
     measures = table(["measure", "before", "after", "unit", "meaning"], rows) if rows else ""
+    names = [*shown] or _distinct(drawn)
     return (
-        designs.before_and_after(drawn[0], drawn[1], list(map(str, drawn[0])), whose),
+        designs.before_and_after(drawn[0], drawn[1], names, whose),
         _others(runs[0], drawn[0]),
         measures,
     )

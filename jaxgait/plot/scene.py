@@ -148,7 +148,7 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
         >>> run = xr.Dataset({k: ("time", x) for k, x in columns.items()}, {"time": [0.0, 3.0]})
         >>> shown = scene(run, Bungee())
         >>> print([curve.name for curve in shown.curves], shown.forces[0].force[-1])  # N, upward
-        ['height', 'rope'] [  0. 100.]
+        ['height', 'rope force'] [  0. 100.]
     """
     if isinstance(run, xr.Dataset):
         run = over_time(run)

@@ -53,7 +53,14 @@ class Topology(eqx.Module):
         """Inertia of each body at its origin, in the algebra's terms."""
 
     def rotors(self) -> Array | None:
-        """Inertia in kg m^2 (kg) that turns with each velocity, (nv,), see `Tree.armature`; None without any."""
+        """Inertia in kg m^2 (kg) that turns with each velocity, (nv,), see `Tree.armature`; None without any.
+
+        Examples:
+            >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
+            >>> leg = Link("leg", None, hinge((0, 1, 0)), mass=10.0, com=(0.0, 0.0, -0.4))
+            >>> print(Tree.build(leg).in_plane().rotors())
+            None
+        """
         return None
 
     @property
@@ -182,7 +189,14 @@ class Tree(Topology):
         return [rigid_inertia(mass[i], com[i], inertia[i]) for i in range(len(self.names))]
 
     def rotors(self) -> Array | None:
-        """`armature` as an array."""
+        """`armature` as an array.
+
+        Examples:
+            >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
+            >>> leg = Link("leg", None, hinge((0, 1, 0)), mass=10.0)
+            >>> print(Tree.build(leg, armature={"leg": 0.5}).rotors())
+            [0.5]
+        """
         return None if self.armature is None else jnp.asarray(self.armature)
 
     def seats(self) -> list[Placement]:

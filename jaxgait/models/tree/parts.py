@@ -285,7 +285,15 @@ class Stop(JointDrive):
     damping: Scalar = parameter(0.0, unit="N m s/rad", doc="damping of the ends", bounds="nonnegative", plausible=ANY)
 
     def check_together(self, label: str) -> None:
-        """Rejects a range that ends before it begins."""
+        """Rejects a range that ends before it begins.
+
+        Examples:
+            >>> from jaxgait.models.tree.parts import Stop
+            >>> Stop("knee", lowest=0.2, highest=-0.2, stiffness=500.0).check_together("knee")  # doctest: +ELLIPSIS
+            Traceback (most recent call last):
+                ...
+            jaxgait.parameters.ParameterError: ...
+        """
         _check_order(self, label)
 
     def force(self, t: Scalar, q: Scalar, v: Scalar) -> Array:
@@ -316,7 +324,15 @@ class Limits(Immutable):
     highest: Scalar = parameter(MISSING, unit="N m", doc="largest moment", plausible=ANY)
 
     def check_together(self, label: str) -> None:
-        """Rejects limits in the wrong order."""
+        """Rejects limits in the wrong order.
+
+        Examples:
+            >>> from jaxgait.models.tree.parts import Limits
+            >>> Limits(30.0, -30.0).check_together("hip.limits")  # doctest: +ELLIPSIS
+            Traceback (most recent call last):
+                ...
+            jaxgait.parameters.ParameterError: ...
+        """
         _check_order(self, label)
 
 

@@ -79,7 +79,14 @@ class Walk:
 
     @property
     def title(self) -> str:
-        """Name and leg: "walk, right leg"."""
+        """Name and leg.
+
+        Examples:
+            >>> from jaxgait.motion.capture.walk import measure
+            >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+            >>> measure([synthetic_recording(reference_gait())]).title
+            'rajagopal_1.26ms, right leg'
+        """
         return f"{self.name.removesuffix(f' {self.side}')}, {self.side} leg"
 
     @property
