@@ -67,9 +67,9 @@ STEPS = 9
 """Values of each factor alone."""
 COLOURS = {"nominal": BLUE, "mean": ORANGE, "worst": GREEN}
 WORDS = {"nominal": "at the reference", "mean": "on average", "worst": "in the worst scenario"}
-HEADINGS = ["best", "k (N/m)", "c (N s/m)", "largest multiplier", "at the reference", "mean of those searched"]
-HEADINGS += ["worst of those searched", f"mean of {UNSEEN} unseen walks", "their 5th percentile", "their worst"]
-HEADINGS += ["period one", "runs that fold"]
+HEADINGS = ["best", "k (N/m)", "c (N s/m)", "largest multiplier", "at the reference"]
+HEADINGS += ["mean over the scenarios searched", "worst of these", f"mean of {UNSEEN} unseen walks"]
+HEADINGS += ["5th percentile of these", "worst of these", "unseen walks of period one", "runs that fold"]
 COLUMNS = ("reference", "searched: mean", "searched: worst", "mean", "5 %", "worst")
 
 
