@@ -271,7 +271,7 @@ def _columns(data: xr.Dataset, along: str) -> Iterator[tuple[str, np.ndarray]]:
     names = [n for n in dict.fromkeys([along, *json.loads(data.attrs.get(VALUES, "[]"))]) if n in data.coords]
     for name in (n for n in names if along in data[n].dims):
         x = data[name].transpose(along, ...).values
-        rows = (x.astype(object) if x.dtype.kind == "T" else x).reshape(len(x), -1)
+        rows = (x.astype(object) if x.dtype.kind == "T" else x).reshape(len(x), math.prod(x.shape[1:]))
         yield from ((f"{name}[{i}]" if rows.shape[1] > 1 else name, column) for i, column in enumerate(rows.T))
 
 

@@ -291,6 +291,10 @@ def _of_result(result: xr.Dataset) -> Members:
     given = json.loads(result.attrs[VALUES])
     if lost := [name for name in given if name not in result.coords]:
         raise ParameterError(f"the result lacks {lost[0]!r}, a value of its members: select them without drop=True")
+    if np.isnan(result["status"].values.astype(float)).any():
+        raise ParameterError(
+            "members are masked, as by `where`: select some by isel or sel, or stack and drop the others"
+        )
     result = result if result["status"].dims else result.expand_dims("member")
     sizes = {str(dim): n for dim, n in result["status"].sizes.items()}
     result = result.reset_index([dim for dim in sizes if getattr(result.indexes.get(dim), "nlevels", 1) > 1])  # stacked
@@ -304,7 +308,7 @@ def _of_result(result: xr.Dataset) -> Members:
         if name in given:
             rest = marks.shape[len(own) :]
             box = marks.reshape(*(n if dim in own else 1 for dim, n in sizes.items()), *rest)
-            value = name.removesuffix("_values")
+            value = name.removesuffix("_values") if rest else name
             values[value] = np.broadcast_to(box, (*sizes.values(), *rest)).reshape(-1, *rest)
             units |= {value: x.attrs["units"]} if "units" in x.attrs else {}
     return Members(tuple(sizes), tuple(sizes.values()), values, labels, units)

@@ -54,8 +54,8 @@ def planned(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
     check_single(model)
     model.validate()
     members = in_own_units(model, as_members(request["members"]))
-    planned = Sampling.of(model, **span)
-    valid, rejection = _validity(model, members, planned, request["invalid"])
+    unspaced = Sampling.of(model, **span)
+    valid, rejection = _validity(model, members, unspaced, request["invalid"])
     among = members.values if valid is None else {name: x[valid] for name, x in members.values.items()}
     observe, variables = _observed(model, request)
     gradient = _gradient(model, request["gradient"])
@@ -67,7 +67,7 @@ def planned(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
         cast = precisions.cast(model)
         check_equations(cast)
         warn_of_start(cast, {n.removeprefix(INITIAL) for n in members.values if n.startswith(INITIAL)})
-    sampling = spaced(planned, model, among if extent is None else extent)
+    sampling = spaced(unspaced, model, among if extent is None else extent)
     observe = observe.checked(sampling) if hasattr(observe, "checked") else observe
     retry, trajectories = checks.flag("retry", request["retry"]), _kept(request["trajectories"])
     job = Job(chosen, sampling, observe, trajectories, gradient, request["devices"])

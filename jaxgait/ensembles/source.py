@@ -40,8 +40,9 @@ from jaxgait.native.facts import facts
 from jaxgait.native.surroundings import changed_since_import, defined_there
 from jaxgait.support.libraries import is_installed
 
-NO_NUMBERS = frozenset({"checks", "registry", "report", "plot", "cli", "ensembles", "optimization"})
-"""Packages of jaxgait that cannot affect a trajectory (in `ensembles` only `batch` can, which is added by name)."""
+NO_NUMBERS = frozenset({"support", "registry", "report", "plot", "cli", "ensembles", "optimization"})
+"""Parts of jaxgait that cannot affect a trajectory (in `ensembles` only `batch` can, which is added by name; values
+that `support.units` converts are compared themselves)."""
 
 ARRANGEMENT = "which function and value is where"
 """Name of the digest of everything that is found, in order."""

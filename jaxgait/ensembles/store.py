@@ -276,9 +276,8 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
         names = dict.fromkeys(name for name in [*declared, *data.data_vars] if name in data.data_vars)
     except (OSError, ValueError, LookupError, TypeError):  # of another program
         names = data.data_vars
-    return with_promotions(
-        data[[*names]].assign_coords(data.coords)
-    )  # of arrays, too: they have dimensions of their own
+    own = data[[*names]].assign_coords(data.coords)  # of arrays, too: they have dimensions of their own
+    return with_promotions(own)
 
 
 def damaged(path: str | os.PathLike[str]) -> list[int]:

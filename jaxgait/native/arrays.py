@@ -238,7 +238,7 @@ def _gather(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
 
 
 def _window(x: Any, others: Sequence[int], axes: Sequence[int]) -> dict[int, int]:
-    """Axes of an array that windows have, apart from `others`, and those of the windows, in the same order."""
+    """For each axis of an array that a window extends along, all but `others`, the axis of the windows."""
     return dict(zip((a for a in range(len(x.shape)) if a not in others), axes, strict=True))
 
 

@@ -26,7 +26,6 @@ WARP_THREADS = 32
 """Threads of a GPU that run in lockstep."""
 _NAMED = re.compile(r"jaxgait_(refilled|waiting)(\d+)_\w+")
 
-
 NUMBER = np.dtype(np.int64)
 """Type of the number of a member."""
 

@@ -103,10 +103,11 @@ def front(
 
     Returns:
         Over `point`, from the best of the first objective (of `maximize`, then `minimize`) to its worst: parameters and
-        objectives with their units, and with the method "gradient" `rate`, the gain of the second objective per unit of
-        the first given up (NaN at the first one's own optimum, and where `slope` exceeds 0.1), and `slope`, the
-        imbalance of the slopes of both objectives, bounds and limits (zero if a point is exact, large at an edge of
-        failing runs). Over `evaluation` all evaluations, as `tried.NAME`, with `tried.status` and `tried.on_front`.
+        objectives with their units, and with the method "gradient" `exchange_rate`, the gain of the second objective
+        per unit of the first given up (NaN at the first one's own optimum, and where `remaining_slope` exceeds 0.1),
+        and `remaining_slope`, the imbalance of the slopes of both objectives, bounds and limits (zero if a point is
+        exact, large at an edge of failing runs). Over `evaluation` all evaluations, as `tried.NAME`, with
+        `tried.status` and `tried.on_front`.
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
@@ -133,8 +134,8 @@ def front(
     Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))
     task = Task(model, space, goal, run, space.fixed(model, initial), return_map=return_map)
     if method == "auto":
-        without = gradient == "auto" and return_map is None and bool(scheme_for(model, run.get("scheme")).no_gradient)
-        method = "NSGA-II" if without or len(signs) > 2 else "gradient"
+        without = return_map is None and bool(scheme_for(model, run.get("scheme")).no_gradient)
+        method = "NSGA-II" if gradient == "auto" and (without or len(signs) > 2) else "gradient"
     traced = method == "gradient"
     if traced:
         if len(signs) > 2:

@@ -162,11 +162,11 @@ def _plan(shown: Sequence[Scene], curves: bool) -> _Plan:
     most = WIDTH / columns - GAP
     high = min(HEIGHT / math.sqrt(rows), (most - gaps) / aspect)
     cell = min(most, max(aspect * high + gaps, NARROWEST / columns))
-    panels = max(len(one.curves) for one in shown) if curves else 0
+    count = max(len(one.curves) for one in shown) if curves else 0
     tall = min(HEIGHT, (WIDTH - GAP - AXIS[0] - PANEL[0] - GAP - gaps) / aspect)
-    if len(shown) == 1 and tall >= LOWEST and 0 < panels * PANEL[1] <= tall - AXIS[1]:
-        return _Plan(WIDTH, WIDTH - GAP, tall, 1, 1, panels, aspect * tall + gaps + GAP)
-    return _Plan(columns * (cell + GAP), cell, high, columns, rows, panels, 0.0)
+    if len(shown) == 1 and tall >= LOWEST and 0 < count * PANEL[1] <= tall - AXIS[1]:
+        return _Plan(WIDTH, WIDTH - GAP, tall, 1, 1, count, aspect * tall + gaps + GAP)
+    return _Plan(columns * (cell + GAP), cell, high, columns, rows, count, 0.0)
 
 
 def _views(figure: Figure, shown: Scene, plan: _Plan, left: float, down: float) -> list[Axes]:

@@ -18,6 +18,8 @@ LABEL = 22
 """Characters of the label of a panel that fit in an inch."""
 LEGEND_ROOM = 0.19
 """Height above the curves of a panel for a line of their legend, in inches."""
+LEAST_HEIGHT = 0.4
+"""Share of a panel that its curves keep, however long their legend."""
 CYCLES, SHOWN = 20.0, 10.0
 """Largest number of cycles that fit legibly across a figure, and the number in the window on longer histories."""
 HIDDEN = 0.9, 0.01
@@ -124,7 +126,7 @@ class Panel:
             ax.legend(fontsize=7, loc="upper right", ncols=columns, borderaxespad=0.1, labelspacing=0.2)
         if all(are_counts(x, curve.unit) for x in curve.values.values()):
             mark_whole(ax.yaxis)
-        room = high / (high - LEGEND_ROOM * rows)
+        room = high / max(high - LEGEND_ROOM * rows, LEAST_HEIGHT * high)
         ax.set_ylim(least, least + room * (most - least))
         at = {"x": self.time[0], "ymax": 1.0 / room}  # below the legend
         self.cursor = ax.axvline(**at, color="black", lw=0.8, zorder=8, clip_on=False)  # whole at the ends, too

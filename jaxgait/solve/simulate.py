@@ -83,7 +83,8 @@ def simulate(
         precision: "float64" (reference) or "float32".
         scheme: the integration scheme, if several suit the model: "Smooth", "EventDriven", "TimeStepping", "Marching"
             or a scheme with its options (see `jaxgait.solve.schemes`).
-        solver: any diffrax solver, or the name of one in `jaxgait.solve.solvers`; the default suits the model.
+        solver: a diffrax solver of one vector field that estimates its error (event-driven: an explicit one), or the
+            name of one in `jaxgait.solve.solvers`; the default suits the model.
         rtol: relative tolerance of adaptive steps; the default suits the model.
         atol: absolute tolerance, in the units of the state.
         max_step: longest step in s; by default a two-hundredth of a smooth run, unless the model has its own. Give a

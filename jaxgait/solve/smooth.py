@@ -54,7 +54,7 @@ REDUNDANT_CHECKS = ("Must have (t1 - t0) * dt0 >= 0", "saveat.ts must")
 @float64_default
 @dataclass(frozen=True)
 class Smooth(Scheme):
-    """Integrates a model's vector field by any solver of diffrax, with adaptive steps.
+    """Integrates a model's vector field by a solver of diffrax that estimates its error, with adaptive steps.
 
     Examples:
         >>> from jaxgait import Bungee

@@ -62,8 +62,8 @@ def check_solver(solver: Any, *, adaptive: bool) -> None:
     if not isinstance(kind, type) or issubclass(kind, diffrax.MultiTerm) or not issubclass(kind, diffrax.AbstractTerm):
         raise ValueError(f"solver {name} takes a motion in parts, and a model has one vector field: give, e.g., Tsit5")
     if adaptive and not isinstance(solver, diffrax.AbstractAdaptiveSolver):
-        other = f"diffrax.HalfSolver(diffrax.{name}())"
-        raise ValueError(f"steps are adaptive, and solver {name} does not estimate its error: give Tsit5, or {other}")
+        other = f", or diffrax.HalfSolver({name}(...))" * (not isinstance(solver, diffrax.LeapfrogMidpoint))
+        raise ValueError(f"steps are adaptive, and solver {name} does not estimate its error: give Tsit5{other}")
 
 
 def is_implicit(recorded: str) -> bool:

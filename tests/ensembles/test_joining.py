@@ -170,3 +170,9 @@ def test_a_folder_without_our_records_is_told(stores, tmp_path):
 def test_other_things_are_rejected(results, message):
     with pytest.raises(TypeError, match=message):
         joined(results)
+
+
+def test_an_empty_part_changes_nothing():
+    scan = ensemble(Bungee(), {"mass": [60.0, 80.0]}, duration=3.0, samples=5)
+    both = joined([scan.isel(mass=[0]), scan.isel(mass=[1]), scan.isel(mass=[])])
+    assert both.mass.values.tolist() == [60.0, 80.0]

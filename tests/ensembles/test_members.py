@@ -191,3 +191,10 @@ def test_empty_lists_of_text_raise():
 @pytest.mark.parametrize("mass", [2, np.int32(2)])
 def test_a_real_parameter_of_a_model_made_with_an_integer_can_vary(mass):
     check_members(Oscillator(mass=mass), grid({"mass": [1.0, 3.0]}))
+
+
+def test_masked_members_are_named():
+    scan = xr.Dataset({"status": ("x", [0, 0])}, {"x": [1.0, 2.0]}, {"member_values": '["x"]'})
+    assert as_members(scan.isel(x=[1])).values["x"].tolist() == [2.0]
+    with pytest.raises(ParameterError, match="members are masked, as by `where`: select some by isel or sel"):
+        as_members(scan.where(scan.x > 1.0))

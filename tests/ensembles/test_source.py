@@ -526,3 +526,9 @@ def test_files_of_jaxgait_that_have_changed_since_they_were_imported_raise(tmp_p
     sources.add_module("jaxgait.solve.tableaus")
     with pytest.raises(Opaque, match=r"tableaus\.py has changed since it was imported, .*: start Python again"):
         sources.digests()
+
+
+def test_parts_that_cannot_affect_a_trajectory_exist_and_are_left_out():
+    assert all((source._ROOT / name).is_dir() or (source._ROOT / f"{name}.py").is_file() for name in source.NO_NUMBERS)
+    found = source._closure(frozenset({"jaxgait.model"}))
+    assert "jaxgait.fields" in found and "jaxgait.support.checks" not in found

@@ -736,3 +736,7 @@ def test_what_libraries_hold_is_looked_into_once(monkeypatch):
     before = list(foreign())
     monkeypatch.setattr(surroundings, "_is_foreign", None)
     assert list(foreign()) == before
+
+
+def test_modules_that_keep_programs_exist():
+    assert all(importlib.util.find_spec(name) for name in identity.CACHE_MODULES)

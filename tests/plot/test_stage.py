@@ -232,3 +232,10 @@ def test_marks_stay_on_the_ground_while_the_view_moves(slope):
         assert (marks[:, 0] <= high).all()
     still = stage.laid_out([("", walk())], True, pace=1.0)[1][0]
     assert len(np.asarray(still.views[0].marks.get_xdata())) == 0
+
+
+def test_curves_keep_a_part_of_their_panel_below_a_long_legend():
+    values = {f"velocity of the long body {i}": np.linspace(0.0, 1.0, 1001) for i in range(7)}
+    figure, _ = stage.laid_out([("", walk(curves=(Curve("velocity", "m/s", values),)))] * 3, True, pace=1.0)
+    heights = [ax.get_ylim() for ax in figure.axes if ax.get_legend()]
+    assert len(heights) == 3 and all(high > 1.0 and high - low < 1.1 / 0.4 + 1e-9 for low, high in heights)

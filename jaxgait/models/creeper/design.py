@@ -27,6 +27,7 @@ CYCLES = 4
 """Cycles of the gait in a run."""
 SETTINGS: dict[str, Any] = {
     "starts": 1,
+    "gradient": "run",
     "tolerance": 1e-5,
     "strides": CYCLES,
     "samples": 200,
@@ -72,7 +73,6 @@ def fastest_gait(
         maximize="speed",
         over=over,
         subject_to=limits,
-        gradient="run",
         iterations=iterations,
         **SETTINGS | search,
     )

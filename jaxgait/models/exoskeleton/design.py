@@ -127,7 +127,7 @@ def least_work(
         at_least("least_lift", MIN_REACTION),
         at_least("speed", speed),
     ]
-    options: dict[str, Any] = {"tolerance": 1e-7} | search
+    options: dict[str, Any] = {"tolerance": 1e-7, "gradient": "run", "scheme": "Prescribed"} | search
     return optimize(
         model,
         minimize=WORK,
@@ -135,8 +135,6 @@ def least_work(
         subject_to=limits,
         starts=_starts(model, over, starts),
         iterations=iterations,
-        gradient="run",
-        scheme="Prescribed",
         samples=samples,
         **options,
     )

@@ -96,17 +96,17 @@ def highest_jump(
     space, goal = Space(swinger, over), Goal.of(swinger, "height", limits(0.0, 0.0))
     own = space.beginning_at(np.array([float(get_parameter(swinger, name)) for name in over]))  # within `over` or not
     first = np.zeros((1, len(over)))
-    evaluate = evaluator_for(Task(swinger, space, goal, SETTINGS), "run", first)  # the search's program
+    runs = SETTINGS | {name: search[name] for name in SETTINGS if name in search}
+    evaluate = evaluator_for(Task(swinger, space, goal, runs), "run", first)  # the search's program
     assert isinstance(evaluate, Boxed)
     _, force, momentum, _ = evaluate.within(own)(np.zeros(1, int), first).values[0]  # the objective, then `limits`
 
-    options: dict[str, Any] = {"tolerance": 1e-5} | SETTINGS | search
+    options: dict[str, Any] = {"tolerance": 1e-5, "gradient": "run"} | SETTINGS | search
     return optimize(
         swinger,
         maximize="height",
         over=over,
         subject_to=limits(force, abs(momentum)),
-        gradient="run",
         starts=starts,
         iterations=iterations,
         **options,

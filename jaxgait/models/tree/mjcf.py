@@ -83,7 +83,7 @@ def from_mujoco(
     if isinstance(touching, str):
         raise TypeError(f"touching must be a list of names, got {touching!r}: write [{touching!r}]")
     robot = Robot(mujoco, compiled, _at_zero(mujoco, compiled))
-    if loops := int(np.sum(compiled.eq_active0)) * robot.enabled("EQUALITY"):
+    if loops := int(np.sum(compiled.eq_active0)) * robot.enabled("EQUALITY", "CONSTRAINT"):
         has = checks.count_of(loops, "active equality constraint", "active equality constraints")
         what = "switch them off (`eq_active0`), and add what they do as drives"
         raise ValueError(f"the model has {has}, and a TreeModel no loops: {what}")

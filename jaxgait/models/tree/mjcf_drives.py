@@ -17,6 +17,9 @@ from jaxgait.models.tree.mjcf_robot import Robot
 from jaxgait.models.tree.parts import JointDrive, Limits, Motor, Rotor, Spring, Stop
 from jaxgait.precision import float64_default
 
+MOST_GROUPS = 31
+"""Number of groups of actuators that can be switched off, by their bits."""
+
 
 @float64_default
 @dataclass(frozen=True)
@@ -40,12 +43,16 @@ class Drives:
 
         Args:
             control: the commands of all actuators, `ctrl` (nu,), in their units, N m or rad, for example.
+
+        Raises:
+            ValueError: for two of one name.
         """
-        found = {name: drive for joint in self.coordinates for name, drive in self._passive(joint)}
+        passive = _joined(*(dict([one]) for joint in self.coordinates for one in self._passive(joint)))
+        motors = list[dict[str, JointDrive]]()
         for actuator in self.motors:
             name = self.robot.name("actuator", actuator)
-            found[f"{name}_motor" if name in found else name] = self._motor(actuator, control)
-        return found
+            motors.append({f"{name}_motor" if name in passive else name: self._motor(actuator, control)})
+        return _joined(passive, *motors)
 
     def _passive(self, joint: int) -> Iterator[tuple[str, JointDrive]]:
         compiled, coordinate, on = self.robot.compiled, self.coordinates[joint], self.robot.enabled
@@ -57,7 +64,7 @@ class Drives:
             yield coordinate, Spring(coordinate, stiffness=stiffness, damping=damping, rest=rest)
         if armature := float(compiled.dof_armature[dof]) + self._of_actuators("armature", joint):
             yield f"{coordinate}_rotor", Rotor(coordinate, armature)
-        if compiled.jnt_limited[joint] and on("LIMIT") and on("CONSTRAINT"):
+        if compiled.jnt_limited[joint] and on("LIMIT", "CONSTRAINT"):
             inward = float(compiled.jnt_margin[joint]) * np.array([1.0, -1.0])
             lowest, highest = (compiled.jnt_range[joint] - compiled.qpos0[at] + inward).tolist()
             yield f"{coordinate}_stop", Stop(coordinate, lowest, highest, *self._response(joint))
@@ -102,7 +109,8 @@ class Drives:
     def acting(self) -> list[int]:
         """The actuators that are not switched off."""
         compiled = self.robot.compiled
-        off = [int(compiled.opt.disableactuator) >> int(group) & 1 for group in compiled.actuator_group]
+        flags = int(compiled.opt.disableactuator)
+        off = [0 <= group < MOST_GROUPS and flags >> int(group) & 1 for group in compiled.actuator_group]
         return [a for a, switched_off in enumerate(off) if self.robot.enabled("ACTUATION") and not switched_off]
 
     def _motor(self, actuator: int, control: np.ndarray) -> Motor:
@@ -149,7 +157,7 @@ class Drives:
         others = [j for j in every if j not in self.coordinates]
         having = lambda field, joints: sum(bool(field[compiled.jnt_dofadr[j]]) for j in joints)
         damped = [j for j in others if compiled.jnt_stiffness[j] or compiled.dof_damping[compiled.jnt_dofadr[j]]]
-        limited = [j for j in others if compiled.jnt_limited[j] and self.robot.enabled("LIMIT")]
+        limited = [j for j in others if compiled.jnt_limited[j] and self.robot.enabled("LIMIT", "CONSTRAINT")]
         uneven = [getattr(compiled, of, ()) for of in ("jnt_stiffnesspoly", "dof_dampingpoly", "jnt_springyield")]
         return {
             ("actuator", "actuators"): len(self.acting) - len(self.motors),
@@ -159,9 +167,19 @@ class Drives:
             ("ball or free joint with armature", "ball or free joints with armature"): having(
                 compiled.dof_armature, others
             ),
-            ("joint with dry friction", "joints with dry friction"): having(compiled.dof_frictionloss, every),
+            ("joint with dry friction", "joints with dry friction"): having(compiled.dof_frictionloss, every)
+            * self.robot.enabled("FRICTIONLOSS", "CONSTRAINT"),
             ("spring or damper of a ball or free joint", "springs or dampers of ball or free joints"): len(damped),
             ("nonlinear spring or damper", "nonlinear springs or dampers"): sum(
                 bool(np.any(row)) for rows in uneven for row in rows
             ),
         }
+
+
+def _joined(*some: Mapping[str, JointDrive]) -> dict[str, JointDrive]:
+    found = dict[str, JointDrive]()
+    for drives in some:
+        if twice := found.keys() & drives.keys():
+            raise ValueError(f"two drives would be called {min(twice)!r}: rename a body, joint or actuator")
+        found |= drives
+    return found

@@ -264,11 +264,12 @@ class Robot:
             return np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * size, 0.0
         return np.zeros((0, 3)), 0.0
 
-    def enabled(self, flag: str) -> bool:
+    def enabled(self, *flags: str) -> bool:
         """Whether no option of the file switches something off, such as "GRAVITY"."""
         older = {"SPRING": "PASSIVE", "DAMPER": "PASSIVE"}  # one flag for both
-        flags = (getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{name}", 0) for name in (flag, older.get(flag, flag)))
-        return not any(int(one) & int(self.compiled.opt.disableflags) for one in flags)
+        names = {*flags, *(older[flag] for flag in flags if flag in older)}
+        bits = (getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{name}", 0) for name in names)
+        return not any(int(bit) & int(self.compiled.opt.disableflags) for bit in bits)
 
     def left_out(self, geoms: list[int], *, ground: bool) -> dict[tuple[str, str], int]:
         """The numbers of what the file has and bodies and contacts have not, by what it is called.

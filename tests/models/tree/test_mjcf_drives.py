@@ -69,3 +69,12 @@ def test_a_leg_rests_as_deep_in_its_stop_as_in_mujoco_and_never_sinks_deeper(giv
     sunk = 0.5 - min(angles)
     assert 0.2 * sunk < 0.5 - ours.min() < sunk
     assert 0.5 - ours[-1] == pytest.approx(0.5 - angles[-1], rel=0.3)
+
+
+@pytest.mark.filterwarnings("ignore:this TreeModel has nothing:UserWarning")
+def test_two_drives_of_one_name_raise():
+    where = DRIVEN.replace('<body name="shank"', '<body name="thigh_rotor"').replace(
+        '<joint name="knee"', '<joint name="knee" damping="2"'
+    )
+    with pytest.raises(ValueError, match="two drives would be called 'thigh_rotor': rename a body, joint or actuator"):
+        from_mujoco(mujoco.MjModel.from_xml_string(where.format(more="", controls="")))
