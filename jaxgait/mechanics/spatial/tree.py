@@ -53,15 +53,16 @@ class Topology(eqx.Module):
         """Inertia of each body at its origin, in the algebra's terms."""
 
     def rotors(self) -> Array | None:
-        """Inertia in kg m^2 (kg) that turns with each velocity, (nv,), see `Tree.armature`; None without any.
+        """`Tree.armature` as an array, kg m^2 (kg); None without any, as in the plane.
 
         Examples:
             >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
-            >>> leg = Link("leg", None, hinge((0, 1, 0)), mass=10.0, com=(0.0, 0.0, -0.4))
-            >>> print(Tree.build(leg).in_plane().rotors())
-            None
+            >>> leg = Link("leg", None, hinge((0, 1, 0)), mass=10.0)
+            >>> print(Tree.build(leg, armature={"leg": 0.5}).rotors(), Tree.build(leg).rotors())
+            [0.5] None
         """
-        return None
+        armature = getattr(self, "armature", None)
+        return None if armature is None else jnp.asarray(armature)
 
     @property
     def nq(self) -> int:
@@ -158,8 +159,7 @@ class Tree(Topology):
             check_link(link)
 
         def stack(values: Sequence[Any]) -> Any:
-            plain = all(isinstance(x, float | int | np.ndarray) for v in values for x in _leaves(v))
-            if plain:
+            if all(isinstance(x, float | int | np.ndarray) for v in values for x in _leaves(v)):
                 return np.stack([np.asarray(v, dtype=float) for v in values])
             return jnp.stack([_traced(v) for v in values])
 
@@ -187,17 +187,6 @@ class Tree(Topology):
         """Spatial inertia of each body at its origin."""
         mass, com, inertia = (jnp.asarray(x) for x in (self.mass, self.com, self.inertia))
         return [rigid_inertia(mass[i], com[i], inertia[i]) for i in range(len(self.names))]
-
-    def rotors(self) -> Array | None:
-        """`armature` as an array.
-
-        Examples:
-            >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
-            >>> leg = Link("leg", None, hinge((0, 1, 0)), mass=10.0)
-            >>> print(Tree.build(leg, armature={"leg": 0.5}).rotors())
-            [0.5]
-        """
-        return None if self.armature is None else jnp.asarray(self.armature)
 
     def seats(self) -> list[Placement]:
         """Frame of each joint in its body's parent."""
