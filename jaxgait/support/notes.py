@@ -52,7 +52,7 @@ def say(message: object) -> None:
 
 
 def waiting(
-    what: str, unit: str, progress: bool | None, *, total: int | None = None, patience: float = PATIENCE
+    what: str, unit: str, progress: bool | None, *, total: int | None = None, patience: float | None = None
 ) -> Any:
     """A progress bar (tqdm), to be entered and updated, which shows only if a computation takes some seconds.
 
@@ -61,7 +61,7 @@ def waiting(
         unit: of which parts are counted.
         progress: whether to show it; None: only on a terminal.
         total: number of parts, if it is known.
-        patience: time in s before it shows.
+        patience: time in s before it shows; None: `PATIENCE`.
 
     Examples:
         >>> from jaxgait.support.notes import waiting
@@ -71,8 +71,8 @@ def waiting(
     """
     from tqdm import tqdm  # imported only here: most notes need none
 
-    shown = None if progress is None else not progress
-    return tqdm(desc=what, unit=unit, total=total, disable=shown, delay=patience)
+    hidden = None if progress is None else not progress
+    return tqdm(desc=what, unit=unit, total=total, disable=hidden, delay=PATIENCE if patience is None else patience)
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
