@@ -113,15 +113,15 @@ def test_a_report_draws_the_history_of_the_objective_and_the_curves_of_the_scene
     bungee, oscillator = model("bungee"), Oscillator()
     run = lambda one: simulate(one, duration=2.0, samples=5, progress=False)
     drawn = _drawn(run(bungee), bungee, "a function")
-    assert list(drawn) == ["height", "tension"] and drawn.tension.attrs == {"long_name": "rope", "units": "N"}
+    assert list(drawn) == ["height", "rope"] and drawn.rope.attrs == {"long_name": "rope force", "units": "N"}
     states = list(state_variables(oscillator.initial_state()))[:2]
     assert list(_drawn(run(oscillator), oscillator, "excursion")) == states
     pulled = simulate(bungee, duration=8.0, samples=5, progress=False)
     drawn = _drawn(pulled, bungee, "peak_rope_force")
-    assert list(drawn) == ["rope_force", "height", "tension"]
+    assert list(drawn) == ["rope_force", "height", "rope"]
     names = _distinct([drawn, drawn])
-    assert names == ["rope_force", "height"], "the tension is the force"
-    other = drawn.assign(tension=2.0 * drawn.tension)
+    assert names == ["rope_force", "height"], "they are one"
+    other = drawn.assign(rope=2.0 * drawn.rope)
     assert _distinct([drawn, other]) == list(drawn), "another quantity, which differs in one of the runs"
     left = "x, v, acceleration, drag_power, energy"
     assert _others(pulled, drawn[names]) == f" Not drawn: {left} (--show NAME draws others)."
