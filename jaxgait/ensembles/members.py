@@ -292,9 +292,7 @@ def _of_result(result: xr.Dataset) -> Members:
     if lost := [name for name in given if name not in result.coords]:
         raise ParameterError(f"the result lacks {lost[0]!r}, a value of its members: select them without drop=True")
     if np.isnan(result["status"].values.astype(float)).any():
-        raise ParameterError(
-            "members are masked, as by `where`: select some by isel or sel, or stack and drop the others"
-        )
+        raise ParameterError("members are masked, as by `where`: select some by isel or sel, or drop them when stacked")
     result = result if result["status"].dims else result.expand_dims("member")
     sizes = {str(dim): n for dim, n in result["status"].sizes.items()}
     result = result.reset_index([dim for dim in sizes if getattr(result.indexes.get(dim), "nlevels", 1) > 1])  # stacked

@@ -251,11 +251,8 @@ class Emitter:
         """Copies a member's operands that become results."""
         for memory in self.code.memories:
             if memory.operand is not None and memory.result is not None:
-                source, to = (
-                    self._operand_row(memory, member, shared),
-                    self._row(f"%out{memory.result}", memory, member),
-                )
-                self._copied(source, to, memory)
+                source = self._operand_row(memory, member, shared)
+                self._copied(source, self._row(f"%out{memory.result}", memory, member), memory)
 
     def _operand_row(self, memory: Memory, member: str, shared: Sequence[bool]) -> str:
         assert memory.operand is not None

@@ -208,18 +208,14 @@ class Tree(Topology):
         """
         for name, joint in zip(self.names, self.joints, strict=True):
             if not plane.is_planar(joint):
-                raise ValueError(
-                    f"body {name!r} has a joint that leaves the plane: slide along x and z and turn about y, "
-                    "or compute in space"
-                )
+                advice = "slide along x and z and turn about y, or compute in space"
+                raise ValueError(f"body {name!r} has a joint that leaves the plane: {advice}")
         if self.armature is not None:
             raise ValueError("a planar tree has no rotors (armature): compute in space")
         if not is_concrete(self.rotation):
             raise ValueError("whether joint frames are turned in their parents is not known of a traced tree")
         if (np.asarray(self.rotation) != np.eye(3)).any():
-            raise ValueError(
-                "joint frames of a planar tree are not turned in their parents: put the angle in q instead"
-            )
+            raise ValueError("joint frames of a planar tree are not turned in their parents: put the angle in q")
         offset, com, inertia = (jnp.asarray(x) for x in (self.offset, self.com, self.inertia))
         return PlanarTree(
             *(self.names, self.parents, self.joints),

@@ -51,9 +51,8 @@ def _rope(model: Bungee, harness: np.ndarray, ledge: float) -> np.ndarray:
     length, s = float(model.rope_length), np.linspace(0.0, 1.0, 201)
     fallen = ledge - harness[:, None]
     slack = np.clip(length - fallen, 0.0, None)
-    turn = np.maximum(
-        1.0 - 0.5 * slack / length, 0.05
-    )  # where it is lowest, like the loop's width a fraction of its length
+    # Where it is lowest, like the loop's width a fraction of its length; a man above the ledge pulls it up.
+    turn = np.maximum(1.0 - 0.5 * slack / length, 0.05)
     wide = np.maximum(LOOP * np.sqrt(slack / length), 1e-9)
     down = (turn - np.hypot(s - turn, 0.5 * wide)) * np.maximum(length, fallen)
     back = 0.5 + 0.5 * np.cos(np.pi * np.clip((s - turn) / wide + 0.5, 0.0, 1.0))
