@@ -2,8 +2,8 @@
 
 MuJoCo stops a joint at the end of its range by a constraint with a time constant and a damping ratio (`solreflimit`),
 which gives way by a share (`solimplimit`). Here, a spring and a damper do it, for the inertia that the joint moves in
-the pose of the file. To a load at rest they yield 0.9 to 2 times as much as the constraint, which stiffens as it yields,
-and to a leg that swings into them a fifth to a third as much: no spring does both.
+the pose of the file. To a load at rest they yield 0.9 to 2 times as much as the constraint, which stiffens as it
+yields, and to a leg that swings into them a fifth to a third as much: no spring does both.
 """
 
 from __future__ import annotations
