@@ -38,7 +38,7 @@ KINKED = ("adam", "Nelder-Mead", "CMA-ES")
 MAX_RESTARTS = 3
 """Number of restarts of a search whose t reached the end of its range, or which stopped on a slope."""
 T_RANGE = 2.0
-"""Range of t in units of the steepest slope per box: larger ones shorten first steps, smaller ones confine t."""
+"""Range of t in units of the worst scenario's slope per box: larger ones shorten first steps, smaller confine t."""
 SUM_WEIGHT = 1e6
 """Weight of the condition that the shares sum to one, relative to the slopes."""
 
@@ -75,10 +75,11 @@ class _Epigraph:
         if not found.valid[0]:
             return SearchEnd(np.append(x, 0.5), False, "", Ended.START)
         value = float(found.values[0, 0])
-        steepest = np.linalg.norm(self._goal.each(found.slopes[0]), axis=1).max()
-        self._width = T_RANGE * steepest or abs(value) or 1.0
+        slopes = np.linalg.norm(found.slopes[0], axis=1)
+        self._width = T_RANGE * (slopes[0] or self._goal.each(slopes).max()) or abs(value) or 1.0
         self._low = value - 0.5 * self._width
-        return method(self._answer, np.append(x, 0.5), replace(self._settings, goal=self._raised_goal()))
+        settings = replace(self._settings, goal=self._raised_goal(), restarts=0)
+        return method(self._answer, np.append(x, 0.5), settings)
 
     def unfinished(self, x: np.ndarray, ended: SearchEnd) -> bool:
         """Whether t reached the end of its range, or the search stopped on a slope as if converged."""

@@ -42,7 +42,7 @@ STEEP_FACTOR = 100.0
 begins again: rejected steps look like convergence, and with a scale from a flat or a very high start libraries give up.
 """
 MAX_RESTARTS = 3
-"""How many times its iterations a search may use again, to begin again from where it stopped."""
+"""Largest number of restarts of a search that stopped on a slope; all together use as many times its iterations."""
 NEGLIGIBLE = 1e-12
 """Changes and slopes below this, relative to the size of the objective in a search, are rounding errors."""
 MAX_FAILURES = 4
@@ -67,6 +67,8 @@ class SearchSettings:
     """Relative change of the objective at which a search stops."""
     learning_rate: float
     seed: int
+    restarts: int = MAX_RESTARTS
+    """How many times its iterations a search may use again, to begin again from where it stopped."""
 
 
 class Ended(enum.Enum):
@@ -101,7 +103,7 @@ class Scaled:
         self._good: Evaluated | None = None
         self._failed = 0
         self.best, self._least = np.zeros(0), np.inf
-        self.left = (1 + MAX_RESTARTS) * settings.iterations
+        self.left = (1 + settings.restarts) * settings.iterations
         """Number of iterations left."""
         self._largest = 0.0
 

@@ -42,11 +42,18 @@ class Distances(Evaluator):
         return dict.fromkeys(("objective", "limited_0")[: 1 + self.limited], ())
 
 
-def searched(sign=1.0, method="SLSQP", limited=False, edge=2.0, starts=((0.3, 0.3), (0.7, 0.6), (0.05, 0.9))):
+def task(sign, limited=False):
+    """The model, the goal and the scenarios."""
     model, nothing = Bungee(), lambda run: 0.0
     limits = (at_least("right", 0.7),) if limited else ()
     scenarios = Scenarios.of(model, {"ground": [40.0, 50.0, 60.0]}, "worst", None, sign, [])
-    goal = scenarios.goal(Goal((nothing,) * (1 + limited), limits))
+    return model, scenarios.goal(Goal((nothing,) * (1 + limited), limits)), scenarios
+
+
+def searched(
+    sign=1.0, method="SLSQP", limited=False, edge=2.0, starts=((0.3, 0.3), (0.7, 0.6), (0.05, 0.9)), runs=Distances
+):
+    model, goal, scenarios = task(sign, limited)
     settings = SearchSettings(sign, goal, 40, 1e-8, 0.06, 0)
-    runs = Robust(Distances(sign, limited, edge), scenarios)
-    return Search(model, Space(model, BOX), runs, method, settings, 1.0, None).optimum(np.array(starts), False)
+    evaluate = Robust(runs(sign, limited, edge), scenarios)
+    return Search(model, Space(model, BOX), evaluate, method, settings, 1.0, None).optimum(np.array(starts), False)

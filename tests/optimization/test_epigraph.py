@@ -5,8 +5,11 @@ import pytest
 
 from jaxgait.models.bungee import Bungee
 from jaxgait.optimization import optimize
+from jaxgait.optimization.epigraph import with_epigraph
+from jaxgait.optimization.methods import SearchEnd, SearchSettings
+from jaxgait.optimization.scenarios import Robust
 from jaxgait.outcome import NoResult
-from tests.optimization.minimax import CENTRES, MIDDLE, searched
+from tests.optimization.minimax import CENTRES, MIDDLE, Distances, searched, task
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -56,3 +59,33 @@ def test_a_method_that_kinks_would_stop_is_named():
             robust="worst",
             method="L-BFGS-B",
         )
+
+
+def test_restarts_use_four_times_the_iterations_in_all():
+    """A method that improves a little each time, and always says that it converged."""
+    used, (_, goal, scenarios) = [], task(-1.0)
+    runs = Robust(Distances(-1.0, False, 2.0), scenarios)
+
+    def method(ask, x, settings):
+        used.append((1 + settings.restarts) * settings.iterations)
+        return SearchEnd(x - 0.02, True, "")
+
+    settings = SearchSettings(-1.0, goal, 40, 1e-8, 0.06, 0)
+    with_epigraph(method)(lambda x: runs(np.zeros(len(x), int), x), np.array([0.9, 0.9]), settings)
+    assert sum(used) == 4 * settings.iterations
+
+
+class Steep(Distances):
+    """The first scenario is a million times as steep as the others, and good at the starts."""
+
+    def __call__(self, searches, x):
+        found, first = super().__call__(searches, x), (searches % len(CENTRES) == 0)[:, None]
+        values = np.where(first, 1e6 * (x[:, :1] - 0.3), found.values)
+        return found._replace(values=values, slopes=np.where(first[..., None], [1e6, 0.0], found.slopes))
+
+
+def test_a_steep_scenario_that_is_not_the_worst_does_not_stop_the_search():
+    """The worst distance from the others, left of 0.3: equally far from both centres."""
+    found = searched(-1.0, starts=((0.1, 0.3), (0.25, 0.9)), runs=Steep)
+    right = lambda y: ((np.array([0.3, y]) - CENTRES[1:]) ** 2).sum(axis=1).max()
+    assert found.ends.objective.values == pytest.approx(min(map(right, np.linspace(0.0, 1.0, 100001))), abs=1e-5)
