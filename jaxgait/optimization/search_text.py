@@ -10,7 +10,7 @@ from jaxgait.ensembles.validity import rejection
 from jaxgait.optimization.basins import SAME_OPTIMUM
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Extra
-from jaxgait.optimization.methods import FIRST_STEP, GRADIENT_FREE, STEEP_FACTOR, USED_UP, Ended, SearchEnd
+from jaxgait.optimization.methods import FIRST_STEP, GRADIENT_FREE, NEGLIGIBLE, STEEP_FACTOR, USED_UP, Ended, SearchEnd
 from jaxgait.optimization.optimum import Local
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
@@ -18,8 +18,6 @@ from jaxgait.optimization.statuses import UNSTABLE, sentence
 from jaxgait.optimization.trust import MAX_DEVIATION
 from jaxgait.outcome import INVALID
 
-SLOPE_NOISE = 1e-9
-"""Promised changes below this, relative to the variation of the objective in a search, may be errors of the slopes."""
 _KINK = (
     "probably at a kink, among rough values or in a narrow valley, so that it need not be an optimum; "
     "compare with a search without derivatives (method='COBYQA')"
@@ -45,7 +43,7 @@ def endings(
         better: an evaluation next to it that is better, if there is one.
     """
     pairs = enumerate(zip(ended, ends, strict=True))
-    found = [why_stopped(record, i, end, row) + _without_influence(record) for i, (end, row) in pairs]
+    found = [why_stopped(record, i, end, row) + _without_influence(record, local) for i, (end, row) in pairs]
     found[best.search] += _on_the_way(record, ends, best) + _next_to_it(record, local, better)
     return found
 
@@ -60,20 +58,35 @@ def _next_to_it(record: SearchRecord, local: Local | None, better: Row | None) -
     return "; around it the objective does not change" if constant else ""
 
 
-def _without_influence(record: SearchRecord) -> str:
-    """The parameters on which nothing depends, as far as is known."""
+def _without_influence(record: SearchRecord, local: Local | None) -> str:
+    """The parameters on which nothing depends, as far as is known: by symmetry slopes vanish, but not the curvature."""
     rows = [row for rows in record.rows for row in rows if row.evaluation.valid]
     objectives = {float(row.evaluation.values[0]) for row in rows}
     points = len({row.x.tobytes() for row in rows})
     if points > 1 and len(objectives) == 1:
         return f"; the objective is the same at all {points} points"
+    if remark := _hardly_resolved(record, rows):
+        return remark
     if points < 2 or record.method in GRADIENT_FREE or record.unreliable:
         return ""
     goal = record.settings.goal
     flat = ~np.any([row.evaluation.slopes[: 1 + len(goal.bounds)] for row in rows], axis=(0, 1))
+    flat &= True if local is None else ~local.hessian.values.any(axis=0)
     names = [name for name, is_flat in zip(record.space.names, flat, strict=True) if is_flat]
     what = "neither the objective nor a limit depends" if goal.limits else "the objective does not depend"
     return f"; {what} on {' and '.join(names)}" if 0 < len(names) < len(flat) else ""
+
+
+def _hardly_resolved(record: SearchRecord, rows: Sequence[Row]) -> str:
+    """That the objective, of these points far apart, is so constant that searches stop early by their tolerance."""
+    tolerance, values = record.settings.tolerance, np.array([float(row.evaluation.values[0]) for row in rows])
+    varied, size = float(np.ptp(values)) if len(rows) else np.inf, float(np.abs(values).max(initial=0.0))
+    if varied > STEEP_FACTOR * tolerance * size or np.ptp([row.x for row in rows], axis=0).max() < FIRST_STEP:
+        return ""
+    return (
+        f"; the objective varies by only {varied:.2g} between all points, {varied / size:.1g} of its size: "
+        f"a smaller tolerance than {tolerance:g} resolves it better"
+    )
 
 
 def _on_the_way(record: SearchRecord, ends: Sequence[Row], best: Row) -> str:
@@ -104,9 +117,10 @@ def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
     if record.method in GRADIENT_FREE:
         return _by_values(end, at) + _near_failures(record, i, row)
     values = np.array([float(one.evaluation.values[0]) for one in record.rows[i]])
-    noise = SLOPE_NOISE * np.ptp(values[np.isfinite(values)])
-    negligible = 10 * STEEP_FACTOR * record.settings.tolerance * max(abs(float(evaluation.values[0])), end.size)
-    return _converged(record, end, at, record.slope(row), max(negligible, float(noise)))
+    size, most = abs(float(evaluation.values[0])), STEEP_FACTOR * record.settings.tolerance
+    negligible = most * size if end.message == USED_UP else 10 * most * max(size, end.size)
+    rounding = NEGLIGIBLE * float(np.ptp(values[np.isfinite(values)]))
+    return _converged(record, end, at, record.slope(row), max(negligible, rounding))
 
 
 def _by_values(end: SearchEnd, at: str) -> str:

@@ -16,7 +16,7 @@ import scipy
 from jaxtyping import Bool, Float
 
 from jaxgait.optimization.evaluate import Aside, Evaluated, Evaluator
-from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.goals import MAX_VIOLATION, Goal
 from jaxgait.optimization.optimum import AGREEMENT, BOUND, FAILED, OBJECTIVE, UNSEARCHED, Local
 from jaxgait.optimization.parabola import determined
 from jaxgait.optimization.space import Space
@@ -365,7 +365,8 @@ def _estimated(
 
     The objective is a parabola, the limits are linear. `follows` is that of the ends.
     """
-    slack, tightens = goal.slack(evaluation.values[0]).clip(min=0.0), -goal.slack_slopes(evaluation.slopes[0])
+    slack, tightens = goal.slack(evaluation.values[0]), -goal.slack_slopes(evaluation.slopes[0])
+    slack = np.where(slack > MAX_VIOLATION, slack, 0.0)  # within that, searches end on limits
     ends = []
     for i, at in enumerate(x.tolist()):
         falls, bend = -sign * evaluation.slopes[0, 0, i], max(-sign * hessian[i, i], 0.0)

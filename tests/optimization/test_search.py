@@ -553,7 +553,17 @@ def test_without_a_slope_an_end_is_one_even_if_iterations_are_used_up():
     for slope, said in ((1e-4, "converged: remaining slope"), (1.0, f"stopped: {USED_UP} (remaining slope")):
         row = Row(0, np.array([0.5]), Evaluated(np.ones(1), np.full((1, 1), slope), np.int32(0), np.float64("nan")))
         record.rows[:] = [[row]]
-        assert why_stopped(record, 0, SearchEnd(row.x, False, USED_UP), row).startswith(said)
+        assert why_stopped(record, 0, SearchEnd(row.x, False, USED_UP, size=1e6), row).startswith(said)
+
+
+def test_an_end_at_a_kink_far_below_the_start_has_not_converged():
+    """By 1e9, of which its slope is less than 1e-9."""
+    model = Oscillator()
+    record = SearchRecord(model, Space(model, {"k": (0.5, 2.5)}), settings(), "SLSQP", None, 1.0)
+    at = lambda value: Evaluated(np.array([value]), np.ones((1, 1)), np.int32(0), np.float64("nan"))
+    record.rows[:] = [[Row(0, np.array([0.9]), at(1e9)), Row(0, np.array([0.5]), at(1.0))]]
+    end = SearchEnd(np.array([0.5]), True, "")
+    assert why_stopped(record, 0, end, record.rows[0][1]).startswith("found no better point, although a slope remains")
 
 
 class Cornered(Evaluator):
@@ -606,6 +616,36 @@ def test_a_start_without_a_slope_is_not_taken_for_an_optimum():
         "; it is no optimum: {'k': 0.5, 'c': 0} gives -0.25: search on from there, with `starts`"
     )
     assert constant.why_stopped[0].endswith("; around it the objective does not change")
+
+
+class Bowl(Saddle):
+    """Squared distance from the middle of the box, on a height."""
+
+    def __init__(self, height=0.0):
+        self.height = height
+
+    def __call__(self, searches, x):
+        values, slopes = ((x - 0.5) ** 2).sum(axis=1)[:, None] + self.height, 2.0 * (x - 0.5)[:, None]
+        return Evaluated(values, slopes, np.zeros(len(x), np.int32), np.full(len(x), np.nan))
+
+
+def test_slopes_that_vanish_by_symmetry_are_not_taken_for_no_influence():
+    """All points lie in the middle of c."""
+    space = Space(Oscillator(), {"k": (0.0, 1.0), "c": (0.0, 1.0)})
+    found = Search(Oscillator(), space, Bowl(1.0), "SLSQP", settings(), 1.0, None).optimum(
+        np.array([[0.1, 0.5]]), False
+    )
+    assert (found.history.c == 0.5).all() and "does not depend" not in found.why_stopped[0]
+
+
+@pytest.mark.parametrize(("tolerance", "resolved"), [(1e-6, False), (1e-11, True)])
+def test_an_objective_that_varies_less_than_the_tolerance_resolves_is_named(tolerance, resolved):
+    """Both starts would otherwise converge where they are."""
+    space, own = Space(Oscillator(), {"k": (0.0, 1.0), "c": (0.0, 1.0)}), replace(settings(), tolerance=tolerance)
+    search = Search(Oscillator(), space, Bowl(1e6), "SLSQP", own, 1.0, None)
+    found = search.optimum(np.array([[0.1, 0.3], [0.8, 0.9]]), False)
+    said = "the objective varies by only 0.05 between all points, 5e-08 of its size: a smaller tolerance than 1e-06"
+    assert (said in found.why_stopped[0]) != resolved and (found.objective == 1e6) == resolved
 
 
 def test_cobyqa_first_looks_for_a_point_within_the_limits():

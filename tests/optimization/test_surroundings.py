@@ -136,6 +136,12 @@ def test_tolerances_end_where_runs_fail_limits_are_violated_or_the_objective_is_
     assert wide.room == {"k": (4.0, 0.0), "c": (2.0, 2.0)} and {*wide.stops["k"], *wide.stops["c"]} == {"bound"}
 
 
+def test_a_limit_met_to_rounding_lets_a_parameter_not_move():
+    """At k = -1, which a limit of at least -1 + 1e-16 holds: distances of 1e-16 are no tolerances."""
+    local = around_best(lambda k, c: 2.0 - k - c**2, (-1.0, 0.0), least=lambda k, c: k + 1e-16)
+    assert local.room["k"][0] == 0.0 and local.stops["k"][0] == "excursion >= -1"
+
+
 def test_a_gait_that_is_found_in_shorter_steps_has_not_failed():
     """A jump to the end of the tolerance, 0.011 of the box away, finds none."""
     local = around_best(PEAK, (0.0, 0.0), fails=lambda x: x[1] > 0.03, reach=0.004)
