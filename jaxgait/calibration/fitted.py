@@ -283,7 +283,7 @@ def summarise(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
     """The result of the searches from some points of the unit box (no dimension).
 
     Args:
-        problem: model and data, with a noise of 1 in the unit of the (first) curve if it is to be estimated.
+        problem: model and data, with noise of any size if it is to be estimated.
         x: starts of the searches.
         ended: their ends.
         estimated: whether to estimate the noise from the residual.

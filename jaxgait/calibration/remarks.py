@@ -186,7 +186,7 @@ def best_of(problem: Problem, end: FitEnd, estimated: bool) -> Best:
     """The end of the best search with the parabola around it.
 
     Args:
-        problem: model and data, with a noise of 1 in the unit of the curve if it is to be estimated.
+        problem: model and data, with noise of any size if it is to be estimated.
         end: the search.
         estimated: whether to estimate the noise from the residual.
     """

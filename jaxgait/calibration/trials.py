@@ -224,7 +224,9 @@ def _same(at: Any, other: np.ndarray) -> bool:
 
 
 def _weighted(trials: list[Checked]) -> list[Checked]:
-    """The trials, of which those with noise to be estimated have one of the same size.
+    """The trials; noise to be estimated has one size in all, until then the range of the first curve.
+
+    Residuals are then of order one in any unit, as a search expects.
 
     Raises:
         ValueError: if the relative weights of the trials are not known.
@@ -242,11 +244,12 @@ def _weighted(trials: list[Checked]) -> list[Checked]:
                 f"{one.label} measures another output than {first.label}: give the noise of each trial, because their "
                 f"relative weights are unknown {alone.replace('to it', 'to each')}"
             )
-    found = []
+    found, values = [], first.curve.values
+    typical = float(np.ptp(values)) or float(np.abs(values).max()) or 1.0
     for one in trials:
         with _naming(one.label):
             size = factor(first.curve.unit, one.curve.unit, f"the curve of {one.name}", of=f"that of {first.name}")
-            found.append(one._replace(noise=size * one.noise))
+            found.append(one._replace(noise=typical * size * one.noise))
     return found
 
 

@@ -280,6 +280,18 @@ def test_replicates_weigh_as_their_means_do(jump, height):
     plt.close("all")
 
 
+def test_noise_is_estimated_in_any_unit_of_the_curve(height):
+    """Slopes of squared nanometres per box, in square metres, looked like zero at the start."""
+    at, errors = np.arange(81) / 10, []
+    values = height + NOISE * np.random.default_rng(2).normal(size=81)
+    for size in (1.0, 1e-9):
+        output, curve = (lambda run, size=size: size * run["height"]), over_time(at, size * values, unit="m")
+        got = fit(Bungee(), curve, over=JUMP, starts=1, **RUN | {"output": output})
+        assert got.minimum and got.noise[0] == pytest.approx(size * NOISE, rel=0.2)
+        errors.append(got.standard_error["stiffness"])
+    assert errors[1] == pytest.approx(errors[0], rel=1e-4)
+
+
 @pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say(jump, height):
     """20 samples of noise: squared distances in the metric of the covariance add up to chi-square of 60 degrees.
