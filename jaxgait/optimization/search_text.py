@@ -63,7 +63,7 @@ def _without_influence(record: SearchRecord, local: Local | None) -> str:
     rows = [row for rows in record.rows for row in rows if row.evaluation.valid]
     objectives = {float(row.evaluation.values[0]) for row in rows}
     points = len({row.x.tobytes() for row in rows})
-    if points > 1 and len(objectives) == 1:
+    if points > 1 and np.ptp([*objectives]) <= NEGLIGIBLE * max(map(abs, objectives)):
         return f"; the objective is the same at all {points} points"
     if remark := _hardly_resolved(record, rows):
         return remark
@@ -80,7 +80,7 @@ def _without_influence(record: SearchRecord, local: Local | None) -> str:
 def _hardly_resolved(record: SearchRecord, rows: Sequence[Row]) -> str:
     """That the objective, of these points far apart, is so constant that searches stop early by their tolerance."""
     tolerance, values = record.settings.tolerance, np.array([float(row.evaluation.values[0]) for row in rows])
-    varied, size = float(np.ptp(values)) if len(rows) else np.inf, float(np.abs(values).max(initial=0.0))
+    varied, size = float(np.ptp(values)) if rows else np.inf, float(np.abs(values).max(initial=0.0))
     if varied > STEEP_FACTOR * tolerance * size or np.ptp([row.x for row in rows], axis=0).max() < FIRST_STEP:
         return ""
     return (

@@ -21,13 +21,14 @@ from jaxtyping import Float, Int
 from jaxgait.model import Model
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
-from jaxgait.optimization.failures import ENDS
+from jaxgait.optimization.failures import ENDS, no_result
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.methods import METHODS, SETTLED_EXTENT, SearchSettings, quiet
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.surroundings import active_normals
 from jaxgait.optimization.together import Ask, together
+from jaxgait.outcome import NoResult
 from jaxgait.support.notes import waiting
 
 TIED_LOSSES = (1e-7, 1e-4)
@@ -156,7 +157,12 @@ def _end(
     goal, columns = settings.goal, np.r_[which, 2 : len(settings.goal.measures)]
     own = replace(settings, sign=sign, goal=Goal(tuple(goal.measures[i] for i in columns), goal.limits[1:]))
     alone = Mixed(record.lenient, np.eye(len(goal.measures))[columns], np.zeros(len(columns)))
-    best = Search(model, space, alone, "SLSQP", own, record.stability, None, wording=ENDS).best(x)
+    try:
+        best = Search(model, space, alone, "SLSQP", own, record.stability, None, wording=ENDS).best(x)
+    except NoResult:
+        if any(row.evaluation.status or row.evaluation.ran for row in record.rows):
+            raise
+        raise no_result(model, goal, [row.evaluation for row in record.rows], ENDS) from None  # also of the other one
     return next(row for row in reversed(record.rows) if np.array_equal(row.x, best.x) and row.evaluation.valid)
 
 

@@ -37,6 +37,8 @@ class Function(Evaluator):
 
     name = "of a function"
 
+    failure = Outcome.NOT_CONVERGED
+
     def __init__(self, values, count, multiplier):
         self._values, self._multiplier = lambda x: values(x)[:count], multiplier
 
@@ -47,7 +49,7 @@ class Function(Evaluator):
         h, values = 1e-6, np.array([self._values(at) for at in x])
         slope = lambda at, e: (self._values(at + h * e) - self._values(at - h * e)) / (2 * h)
         slopes = np.array([np.stack([slope(at, e) for e in np.eye(len(at))], axis=1) for at in x])
-        status = np.where(np.isfinite(values).all(axis=1), Outcome.COMPLETED, Outcome.NOT_CONVERGED)
+        status = np.where(np.isfinite(values).all(axis=1), Outcome.COMPLETED, self.failure)
         return Evaluated(values, slopes, status.astype(np.int32), np.array([self._multiplier(at) for at in x]))
 
 
@@ -177,6 +179,13 @@ def test_that_nothing_is_found_is_said(front_of, swapped):
         front_of(fails, method="NSGA-II", population=4, generations=2)
     with pytest.raises(NoResult, match="nearest to late >= 2 was"):
         front_of(swapped(squares), subject_to="late >= 2", method="NSGA-II", population=4, generations=2)
+
+
+def test_the_objective_that_is_undefined_is_named(front_of, monkeypatch):
+    """Of both, not that of the search for the first end."""
+    monkeypatch.setattr(Function, "failure", Outcome.COMPLETED)
+    with pytest.raises(NoResult, match="every run completed, but power is not a finite number at 2 of 2 points"):
+        front_of(lambda x: np.array([x.sum(), np.nan, 0.0]), starts=2)
 
 
 def test_that_no_gait_is_stable_is_said(front_of, swapped):
