@@ -265,6 +265,6 @@ def check_run(caller: str, run: Mapping[str, Any], allowed: Sequence[str] = ()) 
     own = {"members", "observe", "variables", "gradient", "trajectories", "store", "repair", "invalid"} - {*allowed}
     if taken := sorted(own & {*run}):
         raise ValueError(f"{caller} does not take {taken[0]}: it sets that itself")
-    known = inspect.signature(ensemble).parameters
+    known = [name for name in inspect.signature(ensemble).parameters if name not in own | {"model"}]
     if unknown := sorted({*run} - {*known}):
         raise ValueError(f"{caller} has no argument {unknown[0]!r}: {checks.nearest(unknown[0], known, limit=1)}")

@@ -37,11 +37,14 @@ class Checkpoint:
         """Reads the file, if it exists.
 
         Raises:
-            ValueError: if it is not a checkpoint, or that of another search, with the differences; for an address.
+            ValueError: if it is not a checkpoint, or that of another search, with the differences; for an address or
+                a folder.
         """
         self._path, self._known, self._memories = None if path is None else files.local(path), {}, {}
         self._file: Any = None
         self._head = json.loads(json.dumps(fingerprint))
+        if self._path is not None and self._path.is_dir():
+            raise ValueError(f"a checkpoint is a file, but {self._path} is a folder: give a name in it")
         if self._path is not None and self._path.exists() and self._path.stat().st_size:
             self._read(self._path)
 

@@ -194,6 +194,8 @@ def test_the_record_has_all_that_is_known(held, tmp_path):
         ),
         ({"gradient": "gait", "initial": {"x": 1.0}}, "components of the initial state are given"),
         ({"stability": 0.0}, "stability must be a positive number"),
+        ({"foo": 1.0}, "optimize has no argument 'foo': it has strides, duration, samples, retry"),
+        ({"checkpoint": "."}, "a checkpoint is a file, but . is a folder: give a name in it"),
     ],
 )
 def test_impossible_requests_are_named(changes, message):
