@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from jaxgait.ensembles.spacing import Log, Spacing
 from jaxgait.optimization.evaluate import SINCE
 from jaxgait.optimization.optimum import BOUND, FAILED, OBJECTIVE, UNSEARCHED, Optimum
+from jaxgait.outcome import failures
 from jaxgait.plot.jumps import instants, parted
 from jaxgait.plot.panels import grid, legend
 from jaxgait.plot.references import draw_references, references, with_their_references
@@ -77,7 +78,8 @@ def _path(ax: Axes, found: Optimum, a: str, b: str | None, scan: xr.DataArray | 
     """Evaluated points coloured by their objective, those that may not be the result marked; paths, over a scan."""
     history = found.history
     y = history["objective"] if b is None else history[b]
-    valid, done = (history.status == 0).values, (history.status == -1).values
+    done = (history.status == -1).values
+    valid = ~(failures(history.status.values) | done) & np.isfinite(history["objective"].values)  # early ends may count
     for i in range(history.sizes["start"]):
         kept = valid[i] | done[i]
         ax.plot(history[a].values[i][kept], y.values[i][kept], "-", color=GREY, lw=0.7, alpha=0.7, zorder=1)

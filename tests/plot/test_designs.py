@@ -11,6 +11,7 @@ from matplotlib.collections import PathCollection, QuadMesh
 
 from jaxgait import Bungee, ensemble, optimize
 from jaxgait.optimization.optimum import Optimum
+from jaxgait.outcome import FIRST_TERMINATION
 from jaxgait.plot import designs
 
 BOX = {"stiffness": (15.0, 40.0), "rope_length": (20.0, 32.0)}
@@ -94,9 +95,11 @@ def test_points_that_may_not_be_the_result_are_ringed():
     found = optimize(Bungee(), minimize="peak_rope_force", over=BOX, subject_to=["clearance >= 0"], starts=1, **RUN)
     history = found.history
     outside = ((history.status == 0) & (history.allowed == 0)).values.sum()
-    ax = designs.paths(found).axes[0]
-    drawn = {line.get_label(): len(line.get_xdata()) for line in ax.lines}
+    lines = lambda found: {line.get_label(): len(line.get_xdata()) for line in designs.paths(found).axes[0].lines}
+    drawn = lines(found)
     assert outside > 0 and drawn["unstable, or outside limits"] == outside and "failed" not in drawn
+    early = history.assign(status=history.status.where(history.status != 0, FIRST_TERMINATION))
+    assert lines(dataclasses.replace(found, history=early)) == drawn
     plt.close("all")
 
 
