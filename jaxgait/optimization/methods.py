@@ -51,6 +51,8 @@ WALL_MARGIN = 1e-9
 """Distance from a wall of the unit box below which a point counts as on it."""
 SETTLED_EXTENT = 1e-4
 """A search has settled if its last points lie within this fraction of the box."""
+PROBED_DISTANCE = 0.01
+"""Distance in the box at which values next to the end of a search without gradients are compared with it."""
 RESTORING_STEPS = 6
 """Maximum number of Newton steps on limits that are violated at the end."""
 
@@ -104,7 +106,7 @@ class Scaled:
         self._failed = 0
         self.best, self._least = np.zeros(0), np.inf
         self.left = (1 + settings.restarts) * settings.iterations
-        """Number of iterations left."""
+        """Number of iterations left, or of evaluations without gradients."""
         self._largest = 0.0
 
     def begin(self, x0: Float[np.ndarray, " n"]) -> bool:
@@ -148,8 +150,11 @@ class Scaled:
         normals = np.concatenate([limits, walls[x <= 0.0], -walls[x >= 1.0]])
         gradient = -self._settings.sign * found.slopes[0, 0]
         slope = scipy.optimize.nnls(normals.T, gradient)[1] if len(normals) else np.linalg.norm(gradient)
-        least = STEEP_FACTOR * self._settings.tolerance * abs(found.values[0, 0])
-        return bool(FIRST_STEP * slope > max(least, NEGLIGIBLE * self._largest))
+        return bool(FIRST_STEP * slope > self._clear(found.values[0, 0]))
+
+    def _clear(self, value: float) -> float:
+        """The least change of the objective from a value, in its unit, for which a search begins again."""
+        return max(STEEP_FACTOR * self._settings.tolerance * abs(value), NEGLIGIBLE * self._largest)
 
     def _asked(self, x: np.ndarray) -> Evaluated:
         x = clip_to_box(x)
@@ -213,6 +218,16 @@ class Scaled:
             corners.append(next((x for x in inside if self._asked(x).valid[0]), inside[0]))
         return np.array(corners)
 
+    def better_nearby(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"] | None:
+        """The best of some points next to one, along each coordinate, that is better by far and within the limits."""
+        steps = PROBED_DISTANCE * np.eye(len(x))
+        points = np.clip(np.concatenate([x + steps, x - steps]), 0.0, 1.0)
+        found = Evaluated.stacked([self._asked(point).at(0) for point in points])
+        allowed = found.valid & self._settings.goal.met(found.values)
+        costs = np.where(allowed, -self._settings.sign * found.values[:, 0], np.inf)
+        best, own = int(np.argmin(costs)), self.cost(x) / abs(self.scale)
+        return points[best] if own - costs[best] > self._clear(own) else None
+
     def shortfall(self, x: Float[np.ndarray, " n"]) -> float:
         """Sum of the squared violations of the limits, to minimise; larger if the run failed."""
         found, valid = self._usable(x)
@@ -275,8 +290,9 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettin
         except Stuck:
             at.left -= 1
             return SearchEnd(at.best, True, "", Ended.EDGE)
-        at.left -= max(found.nit, 1)
-        used_up = not found.success and (found.nit >= chosen["maxiter"] if guided else found.nfev >= chosen["maxfev"])
+        spent = max(found.nit if guided else found.nfev, 1)
+        at.left -= spent
+        used_up = not found.success and spent >= chosen["maxiter" if guided else "maxfev"]
         converged = bool(found.success) or str(found.message).startswith(NO_STEP)
         end = SearchEnd(clip_to_box(found.x), converged, USED_UP if used_up else str(found.message))
         outside = bool(settings.goal.limits) and at.slack(end.x).min() < -MAX_VIOLATION
@@ -288,13 +304,19 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettin
         if not at.begin(x0):
             return SearchEnd(x0, False, "", Ended.START)
         x, size = _within_limits(at, x0, settings) if name == "COBYQA" else x0, at.size
+        if not guided:
+            at.left = settings.iterations * (len(x0) + 1)
         while True:
             before = at.cost(x)
             ended = once(at, x, settings)
             x, gained = ended.x, before - at.cost(ended.x) > STEEP_FACTOR * at.tolerance
             size = at.size if gained else size
-            if not guided or ended.message == USED_UP or not (gained and at.steep(x)):
+            if ended.message == USED_UP or (guided and not (gained and at.steep(x))):
                 break
+            again = x if guided else at.better_nearby(x)
+            if again is None:
+                break
+            x = again
             if at.left <= 0:
                 ended = SearchEnd(x, False, USED_UP)
                 break
@@ -398,7 +420,6 @@ def _cma(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
     cma = checks.library("cma", "this search needs", "cma")
     options: dict[str, Any] = {"bounds": [0.0, 1.0]}
     options |= {"seed": settings.seed + 1, "verbose": -9, "maxiter": settings.iterations}
-    options |= {"tolfun": settings.tolerance * STEEP_FACTOR}
     options |= {"maxstd": np.inf} if len(x0) == 1 else {}  # (cma fails where it would limit a single deviation)
     evolution = cma.CMAEvolutionStrategy(x0, FIRST_STEP, options)
     size = 0.0
@@ -413,6 +434,8 @@ def _cma(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
         short = np.maximum(-settings.goal.slack(found.values), 0.0).sum(axis=1)
         worst = np.max(cost, where=found.valid, initial=-np.inf)
         evolution.tell(points, np.where(found.valid, cost + FAILURE_PENALTY * short, worst + FAILURE_PENALTY).tolist())
+        least = float(np.min(np.abs(cost), where=found.valid, initial=1.0))
+        evolution.opts.set({"tolfun": STEEP_FACTOR * settings.tolerance * least})  # relative to where the search is
         if evolution.stop():
             break
     if not evolution.countiter:
@@ -424,7 +447,7 @@ def _cma(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
 
 
 _iterations = lambda settings, at, n: min(settings.iterations, at.left)
-_evaluations = lambda settings, at, n: settings.iterations * (n + 1)
+_evaluations = lambda settings, at, n: at.left
 _tolerance = lambda settings, at, n: at.tolerance
 _still = lambda settings, at, n: SETTLED_EXTENT
 _simplex = lambda settings, at, n: at.simplex()

@@ -531,6 +531,33 @@ def test_a_search_from_a_very_high_start_goes_on_to_the_optimum(method):
     assert ended.converged and ended.x == pytest.approx(0.2, abs=1e-4)
 
 
+def rosenbrock(x):
+    """In any dimension, one at its best."""
+    y = 4.0 * x - 2.0
+    return 1.0 + (100.0 * (y[:, 1:] - y[:, :-1] ** 2) ** 2 + (1.0 - y[:, :-1]) ** 2).sum(axis=1)
+
+
+def cliff(x):
+    return 1.0 + np.exp(30.0 * (x[:, 0] - 0.2)) + (x[:, 1] - 0.4) ** 2
+
+
+@pytest.mark.parametrize(
+    ("method", "value", "start", "best"),
+    [
+        ("COBYQA", cliff, [0.7, 0.1], cliff(np.array([[0.0, 0.4]]))),
+        ("CMA-ES", rosenbrock, [0.82389, 0.52284], 1.0),
+    ],
+)
+def test_without_gradients_a_search_from_a_high_start_has_converged_only_at_the_optimum(method, value, start, best):
+    """COBYQA stopped where its radius was small, though values beside it were better, CMA-ES relative to its start."""
+    if method == "CMA-ES":
+        pytest.importorskip("cma")
+    asked = asking(value, np.zeros_like)
+    ended = METHODS[method](asked, np.array(start), replace(settings(), iterations=200))
+    assert ended.converged and value(ended.x[None]) == pytest.approx(best, abs=1e-4)
+    assert asked.count <= 200 * (1 + len(start)) * (2 if method == "CMA-ES" else 1)
+
+
 @pytest.mark.parametrize("method", ["SLSQP", "L-BFGS-B"])
 def test_a_search_along_a_slope_soon_ends_at_an_edge_of_failing_runs(method):
     """Line searches take a tenth of a step to a failed run, and do not lose themselves in tiny ones."""
