@@ -21,6 +21,7 @@ from jaxgait.optimization.design import as_limits, one_objective
 from jaxgait.optimization.evaluate import Evaluated, Runs
 from jaxgait.optimization.goals import Goal, Limit, Objective, name_of
 from jaxgait.optimization.gradients import Task, begun, evaluator_for
+from jaxgait.optimization.methods import NEGLIGIBLE
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space, given_start, parted, variable
 from jaxgait.optimization.statuses import sentence
@@ -261,7 +262,8 @@ def _disagreeing(data: xr.Dataset) -> list[str]:
     """Parameters whose slope does not predict the effect of a 1 % change on the objective."""
     slope, runs = data.change.values[0], data.difference.values[0]
     apart, size = np.abs(runs - slope), np.fmax(np.abs(runs), np.abs(slope))
-    noticed = apart > IGNORED_DISAGREEMENT * np.nanmax(np.abs(slope), initial=0.0)
+    rounding = NEGLIGIBLE * abs(float(data.result[0]))
+    noticed = apart > max(IGNORED_DISAGREEMENT * np.nanmax(np.abs(slope), initial=0.0), rounding)
     return data.parameter.values[noticed & (apart > MAX_DEVIATION * size)].tolist()
 
 

@@ -128,6 +128,8 @@ def test_slopes_that_runs_do_not_bear_out_are_named(of, monkeypatch):
     monkeypatch.setattr(Linear, "measured", lambda self, x: x @ np.array([[1.0, -4.0], [0.0, 0.0]]).T)
     found = of([[4.0, -4.0], [1.0, 1.0]], by=["mass", "stiffness"])
     assert found.attrs["disagree"] == "mass" and not found.attrs["lost"]
+    monkeypatch.setattr(Linear, "measured", lambda self, x: np.ones((len(x), 2)))
+    assert not of([[1e-20, 0.0, 0.0], [1.0, 1.0, 1.0]]).attrs["disagree"], "but for rounding, nothing changes"
 
 
 def test_limits_are_distinguished_by_scenario_and_varied_parameters_are_left_out(of):
