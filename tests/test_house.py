@@ -210,6 +210,7 @@ COVERED = {
     "native/loops.py": "native/test_looping.py",
     "native/reading.py": "native/test_looping.py",
     "native/regions.py": "native/test_program.py",
+    "optimization/balancing.py": "optimization/test_surroundings.py",
     "optimization/checkpoint.py": "optimization/test_search.py",
     "optimization/evaluate.py": "optimization/test_search.py",
     "optimization/gait.py": "optimization/test_search.py",

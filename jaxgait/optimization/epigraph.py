@@ -13,13 +13,14 @@ from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
-import scipy
 from jaxtyping import Float
 
+from jaxgait.optimization.balancing import ACTIVE_SLACK, active_normals, shared_balance
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.methods import (
     FIRST_STEP,
+    MAX_RESTARTS,
     STEEP_FACTOR,
     Ended,
     SearchEnd,
@@ -28,19 +29,14 @@ from jaxgait.optimization.methods import (
 )
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.surroundings import ACTIVE_SLACK, active_normals
 from jaxgait.optimization.together import Ask
 
 RAISED = ("SLSQP", "COBYQA")
 """Methods that solve the smooth problem."""
 KINKED = ("adam", "Nelder-Mead", "CMA-ES")
 """Methods that use the worst value itself, because its kinks do not stop them."""
-MAX_RESTARTS = 3
-"""Number of restarts of a search whose t reached the end of its range, or which stopped on a slope."""
 T_RANGE = 2.0
 """Range of t in units of the worst scenario's slope per box: larger ones shorten first steps, smaller confine t."""
-SUM_WEIGHT = 1e6
-"""Weight of the condition that the shares sum to one, relative to the slopes."""
 
 Method: TypeAlias = Callable[[Ask, np.ndarray, SearchSettings], SearchEnd]
 
@@ -141,17 +137,12 @@ def worst_balance(
 
     Returns:
         Norm of the unbalanced slope, in units of the objective per box; the multipliers of bounds and limits as from
-        `jaxgait.optimization.surroundings.balance`; and the shares in the worst case, which sum to one.
+        `jaxgait.optimization.balancing.balance`; and the shares in the worst case, which sum to one.
     """
     each, normals = goal.each(values), active_normals(space, goal, x, values, slopes)
     near = np.flatnonzero(sign * (each - values[0]) <= ACTIVE_SLACK * abs(values[0]))
-    pushing = sign * goal.each(slopes)[near]
-    size = max(np.abs(pushing).max(), 1e-300)
-    system = np.concatenate([pushing, normals.slopes]).T / size
-    closed = np.concatenate([np.full(len(near), SUM_WEIGHT), np.zeros(len(normals.slopes))])
-    forces, _ = scipy.optimize.nnls(np.vstack([system, closed]), np.append(np.zeros(len(x)), SUM_WEIGHT))
-    left = float(np.linalg.norm(system @ forces) * size)
+    left, near_shares, forces = shared_balance(sign * goal.each(slopes)[near], normals.slopes)
     shares = np.zeros(len(each))
-    shares[near] = forces[: len(near)] / forces[: len(near)].sum()
-    multipliers = forces[len(near) :] / normals.widths
+    shares[near] = near_shares
+    multipliers = forces / normals.widths
     return left, dict(zip(normals.names, multipliers.tolist(), strict=True)), shares

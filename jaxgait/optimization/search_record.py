@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jaxgait.model import Model
+from jaxgait.optimization.balancing import balance
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.epigraph import worst_balance
 from jaxgait.optimization.methods import SearchEnd, SearchSettings
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.surroundings import balance
 
 
 @dataclass

@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import scipy
 from jaxtyping import Float, Int
 
 from jaxgait.model import Model
+from jaxgait.optimization.balancing import active_normals, shared_balance
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.failures import ENDS, no_result
@@ -26,7 +26,6 @@ from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.methods import METHODS, SETTLED_EXTENT, SearchSettings, quiet
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.surroundings import active_normals
 from jaxgait.optimization.together import Ask, together
 from jaxgait.outcome import NoResult
 from jaxgait.support.notes import waiting
@@ -43,8 +42,6 @@ SETTLED_POINTS = 5
 """Number of points within the fraction `SETTLED_EXTENT` of the box with which a search has settled."""
 BINDING_SLACK = 1e-3
 """A limit with less slack than this, relative to its value, can be active at a point."""
-SUM_WEIGHT = 1e3
-"""Weight of the condition that the objectives' weights sum to one, relative to slopes of order one."""
 COINCIDENT_WITHIN = 1e-9
 """Ends whose objectives differ by less than this, relative to their size, are one point: no conflict."""
 
@@ -318,11 +315,6 @@ def rate(
     falls = -signs[:, None] * row.evaluation.slopes[:2] / span[:, None]
     limited = Goal(goal.measures[1:], goal.limits[1:])
     normals = active_normals(space, limited, row.x, row.evaluation.values[1:], row.evaluation.slopes[1:], BINDING_SLACK)
-    size = max(float(np.linalg.norm(falls)), 1.0)
-    forces = np.concatenate([falls / size, -normals.slopes / normals.scales[:, None]]).T
-    together_one = np.r_[1.0, 1.0, np.zeros(forces.shape[1] - 2)]
-    system, right = np.vstack([forces, SUM_WEIGHT * together_one]), np.append(np.zeros(len(row.x)), SUM_WEIGHT)
-    weights, _ = scipy.optimize.nnls(system, right)
-    left = size * float(np.linalg.norm(forces @ weights)) / weights[:2].sum()
+    left, shares, _ = shared_balance(-falls, normals.slopes / normals.scales[:, None])
     with np.errstate(divide="ignore"):
-        return float(weights[0] / weights[1] * span[1] / span[0]), left
+        return float(shares[0] / shares[1] * span[1] / span[0]), left

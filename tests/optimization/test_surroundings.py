@@ -5,10 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxgait.optimization.balancing import balance
 from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.goals import Goal, at_least
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.surroundings import around, balance
+from jaxgait.optimization.surroundings import around
 from tests.optimization.oscillator import Oscillator
 from tests.optimization.test_trust import InClosedForm, Limited
 

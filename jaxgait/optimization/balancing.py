@@ -1,0 +1,101 @@
+"""What holds an optimum: active bounds and limits, whose slopes balance those of the objective or of several."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+from jaxtyping import Bool, Float
+
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.space import Space
+
+ACTIVE_SLACK = 1e-5
+"""A limit with less slack than this, relative to its value, can be active at an optimum."""
+SUM_WEIGHT = 1e3
+"""Weight of the condition that the shares of objectives sum to one, relative to slopes of order one."""
+
+
+def balance(
+    space: Space, goal: Goal, sign: float, x: np.ndarray, values: np.ndarray, slopes: np.ndarray
+) -> tuple[float, dict[str, float]]:
+    """The unbalanced slope at a point, and the multipliers of the bounds and limits that balance the rest.
+
+    Args:
+        space: the box.
+        goal: the limits.
+        sign: 1 to maximise, -1 to minimise.
+        x: the point in the unit box, (n,).
+        values: objective and limited measures, (1 + bounds,).
+        slopes: their derivatives by the unit box, (1 + bounds, n).
+
+    Returns:
+        Norm of the unbalanced slope, in units of the objective per box, and the multipliers: gain of the objective per
+        unit by which a bound or a limit is relaxed, by "name = value" or the text of the limit; of arrays only the
+        active elements.
+    """
+    pushing, normals = sign * slopes[0], active_normals(space, goal, x, values, slopes)
+    if not normals.names:
+        return float(np.linalg.norm(pushing)), {}
+    forces, left = scipy.optimize.nnls(normals.slopes.T, -pushing)
+    multipliers = zip(normals.names, (forces / normals.widths).tolist(), normals.elements, strict=True)
+    return float(left), {name: force for name, force, element in multipliers if force > 0.0 or not element}
+
+
+def shared_balance(
+    pushing: Float[np.ndarray, "objectives n"], normals: Float[np.ndarray, "active n"]
+) -> tuple[float, Float[np.ndarray, " objectives"], Float[np.ndarray, " active"]]:
+    """The least slope of a mean of objectives that bounds and limits do not balance.
+
+    Args:
+        pushing: slopes of the objectives in the directions wanted, in one unit per box.
+        normals: those of the slacks of bounds and limits, in any unit.
+
+    Returns:
+        Norm of the unbalanced slope, in the unit of the objectives per box; the objectives' shares, which sum to one;
+        and the multipliers of bounds and limits.
+    """
+    size = max(float(np.abs(pushing).max()), 1e-300)
+    system = np.concatenate([pushing / size, normals]).T
+    closed = np.repeat([SUM_WEIGHT, 0.0], [len(pushing), len(normals)])
+    forces, _ = scipy.optimize.nnls(np.vstack([system, closed]), np.append(np.zeros(len(system)), SUM_WEIGHT))
+    forces = forces / forces[: len(pushing)].sum()
+    left = size * float(np.linalg.norm(system @ forces))
+    return left, forces[: len(pushing)], size * forces[len(pushing) :]
+
+
+class Normals(NamedTuple):
+    """Bounds and limits on which a point lies."""
+
+    names: list[str]
+    slopes: Float[np.ndarray, "active n"]
+    """Derivatives of their slacks by the unit box, in the units of measures."""
+    widths: Float[np.ndarray, " active"]
+    """Units of the parameters per box, at the point, for bounds, one for limits."""
+    elements: Bool[np.ndarray, " active"]
+    """Which of them are elements of an array."""
+    scales: Float[np.ndarray, " active"]
+    """Scales of the slacks of limits in the units of measures, one for bounds."""
+
+
+def active_normals(
+    space: Space, goal: Goal, x: np.ndarray, values: np.ndarray, slopes: np.ndarray, near: float = ACTIVE_SLACK
+) -> Normals:
+    """Bounds and limits that can be active at a point; arguments as in `balance`, with their shapes and units.
+
+    A limit can be active if its slack, relative to its value, is below `near` (no dimension); bounds: `Space.on_walls`.
+    """
+    x = space.on_walls(x)
+    scales = np.array([one.scale for one in goal.bounds])
+    binding = goal.slack(values) < near if goal.limits else np.zeros(0, bool)
+    normals = goal.slack_slopes(slopes)[binding] * scales[binding, None] if goal.limits else np.zeros((0, len(x)))
+    low, high = np.eye(len(x))[x <= 0.0], -np.eye(len(x))[x >= 1.0]
+    active = [one for one, binds in zip(goal.bounds, binding, strict=True) if binds]
+    names = [*map(str, active), *space.walls(x)]
+    steep = space.spacing.slopes(x)
+    widths = np.concatenate([np.ones(len(active)), steep[x <= 0.0], steep[x >= 1.0]])
+    elements = np.zeros(len(names), bool)
+    elements[: len(active)] = [one.element is not None for one in active]
+    scales = np.concatenate([scales[binding], np.ones(len(low) + len(high))])
+    return Normals(names, np.concatenate([normals, low, high]), widths, elements, scales)
