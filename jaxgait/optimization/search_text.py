@@ -70,7 +70,7 @@ def _without_influence(record: SearchRecord, local: Local | None) -> str:
     if points < 2 or record.method in GRADIENT_FREE or record.unreliable:
         return ""
     goal = record.settings.goal
-    flat = ~np.any([row.evaluation.slopes[: 1 + len(goal.bounds)] for row in rows], axis=(0, 1))
+    flat = ~np.any([row.evaluation.slopes for row in rows], axis=(0, 1))  # also of scenarios that are not the worst
     flat &= True if local is None else ~local.hessian.values.any(axis=0)
     names = [name for name, is_flat in zip(record.space.names, flat, strict=True) if is_flat]
     what = "neither the objective nor a limit depends" if goal.limits else "the objective does not depend"

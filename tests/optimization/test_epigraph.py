@@ -84,6 +84,20 @@ class Steep(Distances):
         return found._replace(values=values, slopes=np.where(first[..., None], [1e6, 0.0], found.slopes))
 
 
+class Behind(Distances):
+    """Only the scenarios that are not the worst, at the points that are evaluated, depend on the second parameter."""
+
+    def __call__(self, searches, x):
+        found, first = super().__call__(searches, x), (searches % len(CENTRES) == 0)[:, None]
+        slopes = np.where(first[..., None], [1.0, 0.0], [0.0, 1.0]) * np.ones((len(x), 1, 1))
+        return found._replace(values=np.where(first, x[:, :1], x[:, 1:] - 0.95), slopes=slopes)
+
+
+def test_a_parameter_of_other_scenarios_than_the_worst_has_influence():
+    found = searched(-1.0, starts=((0.3, 0.3), (0.7, 0.6)), runs=Behind)
+    assert found.scenarios.objective.argmax() == 0 and "does not depend" not in found.why_stopped[0]
+
+
 def test_a_steep_scenario_that_is_not_the_worst_does_not_stop_the_search():
     """The worst distance from the others, left of 0.3: equally far from both centres."""
     found = searched(-1.0, starts=((0.1, 0.3), (0.25, 0.9)), runs=Steep)
