@@ -50,7 +50,9 @@ def with_epigraph(method: Method) -> Method:
         for _ in range(MAX_RESTARTS):
             if not at.unfinished(x, ended):
                 break
-            x, ended = ended.x[:-1], at.search(method, ended.x[:-1])
+            x, size = ended.x[:-1], ended.size
+            ended = at.search(method, x)
+            ended = ended._replace(size=max(size, ended.size))  # if this search gained nothing
         return ended._replace(x=at.best() if ended.where is Ended.EDGE else ended.x[:-1])
 
     return search
@@ -140,7 +142,8 @@ def worst_balance(
         `jaxgait.optimization.balancing.balance`; and the shares in the worst case, which sum to one.
     """
     each, normals = goal.each(values), active_normals(space, goal, x, values, slopes)
-    near = np.flatnonzero(sign * (each - values[0]) <= ACTIVE_SLACK * abs(values[0]))
+    size = max(abs(values[0]), FIRST_STEP * np.linalg.norm(slopes[0]))  # the worst of errors may be zero
+    near = np.flatnonzero(sign * (each - values[0]) <= ACTIVE_SLACK * size)
     left, near_shares, forces = shared_balance(sign * goal.each(slopes)[near], normals.slopes)
     shares = np.zeros(len(each))
     shares[near] = near_shares

@@ -84,6 +84,22 @@ class Steep(Distances):
         return found._replace(values=values, slopes=np.where(first[..., None], [1e6, 0.0], found.slopes))
 
 
+class Errors(Distances):
+    """Of the first parameter from 0.47 to both sides, one twice as steep, and one far from being the worst."""
+
+    def __call__(self, searches, x):
+        found, factors = super().__call__(searches, x), np.array([1.0, -2.0, 0.0])[searches % len(CENTRES)]
+        grown = np.exp(factors * (x[:, 0] - 0.47))
+        values = grown - 1.0 - (factors == 0.0)
+        return found._replace(values=values[:, None], slopes=(factors * grown)[:, None, None] * np.eye(2)[:1])
+
+
+def test_a_worst_error_of_zero_is_balanced_by_its_scenarios():
+    found = searched(-1.0, starts=((0.3, 0.3), (0.7, 0.6)), runs=Errors)
+    np.testing.assert_allclose(found.scenarios.weight, [2.0 / 3.0, 1.0 / 3.0, 0.0], atol=1e-6)
+    assert abs(found.objective) < 1e-8 and all(why.startswith("converged") for why in found.why_stopped)
+
+
 class Behind(Distances):
     """Only the scenarios that are not the worst, at the points that are evaluated, depend on the second parameter."""
 
