@@ -84,11 +84,10 @@ def sensitivities(
         Over `measure` (the objective, then the limited measures) and `parameter` (the most important to the objective
         first): `change` for a rise of the parameter by 1 % of its magnitude, in the measure's unit; `slope` in the
         measure's unit per unit of the parameter; and for the first five parameters `difference`, half the change from
-        1 % less to 1 % more by runs, in the measure's unit (NaN if one fails, for the others, and for all with
-        gradient="differences"). Also `result`, the measures at the design, and `value`, the parameters, with their
-        units. The attributes contain the gradient that was used, the parameters `left_out`, those of the five with a
-        failed run or an unstable gait 1 % away (`lost`), and those for which runs and slope of the objective `disagree`
-        by more than half.
+        1 % less to 1 % more by runs, in the measure's unit (NaN if one fails, and for the others). Also `result`, the
+        measures at the design, and `value`, the parameters, with their units. The attributes contain the gradient that
+        was used, the parameters `left_out`, those of the five with a failed run or an unstable gait 1 % away (`lost`),
+        and those for which runs and slope of the objective `disagree` by more than half.
 
     Raises:
         ParameterError: for a parameter that is unknown, and if all are arrays, zero, or varied between scenarios.
@@ -125,8 +124,8 @@ def sensitivities(
     labels, units = _labels(goal, scenarios)
     values, change = found.values[0, : len(labels)], 0.5 * found.slopes[0, : len(labels)]
     order = np.argsort(-np.nan_to_num(np.abs(change[0]), nan=-1.0), kind="stable")
-    looked = order[: 0 if gradient == "differences" else CHECKED_PARAMETERS]
-    difference, lost = _checked(evaluate, space, looked, len(labels))
+    runs = evaluator_for(task, None, x) if gradient == "differences" else evaluate
+    difference, lost = _checked(runs, space, order[:CHECKED_PARAMETERS], len(labels))
     data = _dataset(space, (labels, units), values, change, difference).isel(parameter=order)
     attrs = {"model": type(model).__name__, "gradient": evaluate.name + _stability(found), "left_out": left_out}
     return data.assign_attrs(attrs | {"lost": ", ".join(lost), "disagree": ", ".join(_disagreeing(data))})
