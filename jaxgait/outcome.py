@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 from jaxgait.support.checks import count_of, is_concrete, warn_user
@@ -90,13 +91,14 @@ def sentence(model: Any, code: int) -> str:
     return f"ended early: {name} ({meaning})" if meaning else f"ended early: {name}"
 
 
-def warn_of_search(found: Any, tolerance: float, max_iterations: int) -> None:
+def warn_of_search(found: Any, tolerance: float, max_iterations: int, lost: Callable[[], str] = str) -> None:
     """Warns if a search found no periodic orbit, with the reason and what to try; not if its result is traced.
 
     Args:
         found: with `status`, `residual` (in the units of the point) and `iterations`.
         tolerance: largest residual of an orbit.
         max_iterations: evaluations after which it gave up.
+        lost: returns how the motion from the first guess ends that does not return; "" if that is not known.
 
     Warns:
         NoOrbit: with the residual where the search ended.
@@ -116,9 +118,12 @@ def warn_of_search(found: Any, tolerance: float, max_iterations: int) -> None:
         return
     spent = int(found.iterations)
     if found.status == Outcome.NO_RETURN:
-        where = "z0 does not return" if spent <= 1 else "a point on the way from z0 does not return"
+        how, more = (f" ({ending})", "") if (ending := lost()) else (", or becomes NaN", ", or more time to return")
+        why = f"the motion from z0 does not return{how}: give a first guess on a motion that does{more}"
+    elif found.residual <= tolerance:
         why = (
-            f"the motion from {where}, or becomes NaN: give a first guess on a motion that does, or more time to return"
+            "where the search ended a multiplier is +1: the gait is one of many, as of a motion that keeps its energy "
+            "or phase (let the section fix it), or lies at a bifurcation (change a parameter)"
         )
     else:
         end = "is not over" if spent >= max_iterations else "stalled"

@@ -97,6 +97,9 @@ class Rule(NamedTuple):
     """A Newton step with a component larger than this ends the search (only if steps are not shortened)."""
     settled: float = 0.0
     """A Newton step whose components are all no larger than this ends the search as converged."""
+    last: float = float("inf")
+    """Largest component of the last step, from a point whose residual is small enough, relative to the larger of the
+    point and 1; beyond it, the Jacobian is singular but for rounding errors, and there is no isolated root."""
 
 
 def improved(it: Iterate, value: Points, jacobian: Matrices, rule: Rule) -> Iterate:
@@ -162,7 +165,7 @@ def _finished(it: Iterate, steps: Any, rule: Rule) -> Root:
     xp = it.x.__array_namespace__()
     length = xp.max(xp.abs(it.step), axis=-1)
     found = xp.isfinite(it.residual) & ((it.residual <= rule.tolerance) | (it.ended & (length <= rule.settled)))
-    found = found & xp.isfinite(length)
+    found = found & (length <= rule.last * xp.maximum(xp.max(xp.abs(it.x), axis=-1), 1.0)) & xp.isfinite(length)
     status = xp.where(
         found, CONVERGED, xp.where(xp.isfinite(it.residual), int(Outcome.NOT_CONVERGED), int(Outcome.NONFINITE))
     )
@@ -213,6 +216,7 @@ def root(
     tolerance: float,
     max_steps: int = 30,
     shorten: bool = True,
+    last: float = float("inf"),
 ) -> Root:
     """Solves ``function(x, args) = 0``; jittable, batchable by `jax.vmap`, differentiable in `args`.
 
@@ -225,6 +229,7 @@ def root(
         tolerance: largest component of the residual at which one more Newton step leads to the root.
         max_steps: largest number of evaluations of the function and its Jacobian.
         shorten: whether steps that do not reduce the residual are shortened.
+        last: largest last step, see `Rule`.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -233,7 +238,7 @@ def root(
         >>> print(int(found.status) == CONVERGED, round(float(found.x[0]), 4))
         True 1.4142
     """
-    rule, frozen = Rule(tolerance, shorten), jax.lax.stop_gradient(args)
+    rule, frozen = Rule(tolerance, shorten, last=last), jax.lax.stop_gradient(args)
     solution = optimistix.root_find(
         function, Newton(rule=rule), jax.lax.stop_gradient(x0), frozen, max_steps=max_steps, throw=False
     )

@@ -13,10 +13,11 @@ from jaxtyping import Array, ArrayLike, Float, Int
 
 from jaxgait.analysis.ranges import check_values
 from jaxgait.native import kept, looped
-from jaxgait.outcome import IncompleteRun
+from jaxgait.outcome import IncompleteRun, Outcome, failures
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
-from jaxgait.solve.periodic import Point, ReturnMap, iterated, orbit
+from jaxgait.solve.lost import described, step_of
+from jaxgait.solve.periodic import Point, ReturnMap, iterated
 from jaxgait.solve.sections import check_section
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
 from jaxgait.support import checks
@@ -110,24 +111,40 @@ def bifurcation_diagram(
     if values.size:
         check_section(return_map, with_parameters(model, {name: values[0]}), starts[0])
     if not checks.is_concrete((model, values, starts)):
-        points = _traced(return_map, model, name, values, starts, discard, keep, follow)
-    elif follow:
-        points = _one_after_the_other(return_map, model, name, values, starts[:1], discard, keep, progress)
+        return _traced(return_map, model, name, values, starts, discard, keep, follow)
+    if follow:
+        points, codes = _one_after_the_other(return_map, model, name, values, starts[:1], discard, keep, progress)
     else:
-        points = _side_by_side(return_map, model, name, values, starts, discard, keep)
-    _warn_of_falls(name, values, points, follow)
+        points, codes = _side_by_side(return_map, model, name, values, starts, discard, keep)
+    _warn_of_falls(name, values, points, follow, lambda i: described(return_map, model, int(codes[i]), ": "))
     return points
 
 
-def _member(return_map: ReturnMap, model: Any, name: str, discard: int, keep: int) -> Callable[[Array, Point], Array]:
-    """The walk with a value of the parameter from a point."""
-    return lambda value, z: orbit(return_map, with_parameters(model, {name: value}), z, discard + keep)[discard:]
+def _member(
+    return_map: ReturnMap, model: Any, name: str, discard: int, keep: int
+) -> Callable[[Array, Point], tuple[Array, Array]]:
+    """The walk with a value of the parameter from a point, and how it ended first (see `step_of`)."""
+    onward = step_of(return_map)
+
+    def member(value: Array, z: Point) -> tuple[Array, Array]:
+        varied = with_parameters(model, {name: value})
+
+        def stride(carry: tuple[Point, Array], _: None) -> tuple[tuple[Point, Array], Point]:
+            z, ended = carry
+            z, code = onward(varied, z)
+            return (z, jnp.where(ended == Outcome.COMPLETED, code, ended)), z
+
+        start = z, jnp.asarray(int(Outcome.COMPLETED), jnp.int32)
+        (_, code), points = jax.lax.scan(stride, start, length=discard + keep)
+        return points[discard:], code
+
+    return member
 
 
 @functools.partial(kept, assured=REDUNDANT_CHECKS)
 def _side_by_side(
     return_map: ReturnMap, model: Any, name: str, values: Array, starts: Array, discard: int, keep: int
-) -> Array:
+) -> tuple[Array, Array]:
     member = _member(return_map, model, name, discard, keep)
     return jax.vmap(looped(member, assured=REDUNDANT_CHECKS))(values, starts)
 
@@ -141,14 +158,16 @@ def _one_after_the_other(
     discard: int,
     keep: int,
     progress: bool | None,
-) -> Array:
-    walks = []
+) -> tuple[Array, Array]:
+    walks, codes = [jnp.zeros((0, keep, start.shape[1]))], [jnp.zeros(0, jnp.int32)]
     with waiting("walks", "walk", progress, total=len(values)) as bar:
         for i in range(len(values)):
-            walks.append(_side_by_side(return_map, model, name, values[i : i + 1], start, discard, keep))
-            start = walks[-1][:, -1] if np.isfinite(walks[-1][:, -1]).all() else start
+            points, code = _side_by_side(return_map, model, name, values[i : i + 1], start, discard, keep)
+            walks.append(points)
+            codes.append(code)
+            start = points[:, -1] if np.isfinite(points[:, -1]).all() else start
             bar.update()
-    return jnp.concatenate(walks) if walks else jnp.zeros((0, keep, start.shape[1]))
+    return jnp.concatenate(walks), jnp.concatenate(codes)
 
 
 def _traced(
@@ -158,18 +177,18 @@ def _traced(
     member = _member(return_map, model, name, discard, keep)
 
     def onward(z: Point, value: Array) -> tuple[Point, Array]:
-        points = member(value, z)
+        points, _ = member(value, z)
         return jnp.where(jnp.all(jnp.isfinite(points[-1])), points[-1], z), points
 
-    return jax.lax.scan(onward, starts[0], values)[1] if follow else jax.vmap(member)(values, starts)
+    return jax.lax.scan(onward, starts[0], values)[1] if follow else jax.vmap(member)(values, starts)[0]
 
 
-def _warn_of_falls(name: str, values: Array, points: Array, follow: bool) -> None:
-    if not checks.is_concrete((values, points)):
-        return
+def _warn_of_falls(name: str, values: Array, points: Array, follow: bool, why: Callable[[int], str]) -> None:
+    """Warns of walks that fell; `why` says of a walk, by its number, how it ended."""
     fell = ~np.isfinite(np.asarray(points[:, -1])).all(axis=-1)
     if fell.any():
-        what = f"{fell.sum()} of {fell.size} walks fell (first at {name} = {float(values[np.argmax(fell)]):g})"
+        first = int(np.argmax(fell))
+        what = f"{fell.sum()} of {fell.size} walks fell (first at {name} = {float(values[first]):g}{why(first)})"
         hint = "give values in shorter steps" if follow else "give follow=True, or in z0 a start near each gait"
         checks.warn_user(f"{what}, and their points are NaN: if the gaits there are stable, {hint}", IncompleteRun)
 
@@ -197,6 +216,7 @@ def basin(
 
     Warns:
         UserWarning: for an unstable gait: whatever comes near it leaves it again.
+        jaxgait.outcome.IncompleteRun: if walks count as falls that only took too long, or could not be computed.
 
     Raises:
         ValueError: for a gait or starts that are not finite, as of a failed search, or that differ in their number of
@@ -227,8 +247,20 @@ def basin(
         if count > BATCH_SIZE
         else starts
     )
-    outcome, lasted = _basin(return_map, model, padded.reshape(-1, n), gait, strides, tolerance)
-    return Basin(*(np.asarray(z)[:count].reshape(grid) for z in (outcome, lasted)))
+    found = _basin(return_map, model, padded.reshape(-1, n), gait, strides, tolerance)
+    outcome, lasted, codes = (np.asarray(z)[:count].reshape(grid) for z in found)
+    _warn_of_failures(return_map, model, codes)
+    return Basin(outcome, lasted)
+
+
+def _warn_of_failures(return_map: ReturnMap, model: Any, codes: np.ndarray) -> None:
+    """Warns of walks that count as falls, but were given up, from how all of them ended."""
+    given_up = codes[failures(codes)]
+    if given_up.size:
+        most = int(np.bincount(given_up).argmax())
+        number = checks.count_of(given_up.size, "start counts", "starts count")
+        what = f"{number} as FELL only because the motion was given up{described(return_map, model, most, ': ')}"
+        checks.warn_user(what, IncompleteRun)
 
 
 def _warn_if_unstable(return_map: ReturnMap, model: Any, gait: Array, tolerance: float) -> None:
@@ -263,17 +295,24 @@ def _points(name: str, points: Any) -> Array:
 @functools.partial(kept, assured=REDUNDANT_CHECKS)
 def _basin(
     return_map: ReturnMap, model: Any, starts: Array, gait: Array, strides: int, tolerance: float
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, Array]:
+    onward = step_of(return_map)
+
     def near(z: Array) -> Array:
         return jnp.min(jnp.max(jnp.abs(gait - z[None, :]), axis=1)) < tolerance
 
-    def going(c: tuple[Array, Array]) -> Array:
-        z, lasted = c
+    def going(c: tuple[Array, Array, Array]) -> Array:
+        z, lasted, _ = c
         return jnp.all(jnp.isfinite(z)) & ~near(z) & (lasted < strides)
 
-    def member(z: Array) -> tuple[Array, Array]:
-        z, lasted = jax.lax.while_loop(going, lambda c: (return_map(model, c[0]), c[1] + 1), (z, jnp.asarray(0)))
+    def stride(c: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        z, code = onward(model, c[0])
+        return z, c[1] + 1, code
+
+    def member(z: Array) -> tuple[Array, Array, Array]:
+        start = z, jnp.asarray(0), jnp.asarray(int(Outcome.COMPLETED), jnp.int32)
+        z, lasted, code = jax.lax.while_loop(going, stride, start)
         fell = ~jnp.all(jnp.isfinite(z))
-        return jnp.where(fell, FELL, jnp.where(near(z), REACHED, OTHER)), lasted
+        return jnp.where(fell, FELL, jnp.where(near(z), REACHED, OTHER)), lasted, code
 
     return jax.lax.map(looped(member, assured=REDUNDANT_CHECKS), starts, batch_size=BATCH_SIZE)

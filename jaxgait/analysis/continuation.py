@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait.analysis.branches import (
+    LOST,
     Corrector,
     Points,
     System,
@@ -191,6 +192,8 @@ def continuation(
         along = tangents(first.linear, along)[0]
         along = along / np.linalg.norm(along)
         walked = walk(system, first, along, step, max_points, _limits(span, scale[-1]), CORRECTOR)
+        if walked.why_stopped == LOST:
+            walked = walked._replace(why_stopped=LOST + problem.beyond(model, scale, walked, step))
         walked = refined(system, walked, max_points, CORRECTOR, origin=origin)
         return _branch(system, name, order, scale, span, walked)
 
@@ -249,7 +252,14 @@ def _augmented(problem: GaitEquations, kind: int, model: Any, scale: Array, x: A
 @checks.by_name()
 @float64_default
 def locate(
-    return_map: ReturnMap, model: Any, name: str, kind: Bifurcation, z0: np.ndarray, start: float, *, order: int = 1
+    return_map: ReturnMap,
+    model: Any,
+    name: str,
+    kind: Bifurcation,
+    z0: Float[ArrayLike, " n"],
+    start: float,
+    *,
+    order: int = 1,
 ) -> BifurcationPoint | None:
     """Solves for the bifurcation near a guess; None without one, at a neutral saddle or out of bounds.
 
@@ -282,7 +292,8 @@ def locate(
     problem = GaitEquations(return_map, (name,), checks.count("order", order))
     check_values(model, name, start)
     problem.check_start(model, z0, start)
-    scale, guess = typical_sizes(z0, start), np.append(z0, start)
+    guess = np.append(np.asarray(z0, float), start)
+    scale = typical_sizes(guess[:-1], start)
     augmented = _test_system(problem, kind, model, scale)
     found = many(augmented, (guess / scale)[None], LOCATOR.rule, LOCATOR.max_evaluations)
     full = found.x[0] * scale

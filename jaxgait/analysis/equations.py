@@ -10,15 +10,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.analysis.branches import System
+from jaxgait.analysis.branches import System, Walk, tangents
 from jaxgait.native import kept
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default, in_force
-from jaxgait.solve.periodic import ReturnMap, iterated, linearised
+from jaxgait.solve.lost import why_lost
+from jaxgait.solve.periodic import Closing, ReturnMap, linearised
 from jaxgait.solve.sections import check_section
+from jaxgait.support.checks import shown
 
 __all__ = ["GaitEquations", "alone", "typical_sizes"]
 
+AHEAD = (1e-3, 1e-1)
+"""Distances beyond the last point of a lost branch at which to see how the motion ends, in steps."""
 LEAST_SIZE = 1e-12
 """Size below which a point or a parameter is too small to define its typical size."""
 
@@ -53,11 +57,13 @@ class GaitEquations:
             raise ValueError("bifurcations need float64: float32 does not resolve the derivatives of test functions")
 
     def check_start(self, model: Any, z: Any, *parameters: float) -> None:
-        """Checks that a point of a section, in its units, comes back from its state, before anything is compiled.
+        """Checks that a point of a section, in its units, is one that comes back, before anything is compiled.
 
         Raises:
-            ValueError: see `jaxgait.solve.sections.check_section`.
+            ValueError: for numbers that are not finite, and see `jaxgait.solve.sections.check_section`.
         """
+        if not np.isfinite(np.asarray(z, float)).all():
+            raise ValueError(f"z0 must be finite, got {shown(z)}: no gait was found, if it is the result of a search")
         check_section(self.return_map, with_parameters(model, dict(zip(self.names, parameters, strict=True))), z)
 
     def split(self, x: Float[Array, " m"], scale: Float[Array, " m"]) -> tuple[Array, Array]:
@@ -69,11 +75,29 @@ class GaitEquations:
         """``(P(z) - z) / scale``, no dimension."""
         z, p = self.split(x, scale)
         varied = with_parameters(model, {name: p[i] for i, name in enumerate(self.names)})
-        return (iterated(self.return_map, self.order)(varied, z) - z) / scale[: z.shape[0]]
+        return Closing(self.return_map, self.order)(z, varied) / scale[: z.shape[0]]
 
     def linear(self, model: Any, scale: Float[Any, " m"], x: Float[Any, " m"]) -> tuple[Array, Array]:
         """The residual (n,) and its Jacobian (n, m), no dimension; compiled at the first call."""
         return _linear(self, model, jnp.asarray(scale), jnp.asarray(x))
+
+    def beyond(self, model: Any, scale: Float[np.ndarray, " m"], lost: Walk, step: float) -> str:
+        """How the motion ends just beyond the last point of a branch that was lost; "" if it returns.
+
+        Args:
+            model: the mechanism.
+            scale: sizes of the unknowns, in their own units.
+            lost: the branch, scaled.
+            step: the longest step along it.
+        """
+        ahead = lost.x[-1] - lost.x[-2] if len(lost.x) > 1 else np.eye(len(scale))[-1]
+        along = tangents(lost.linear[-1:], ahead[None])[0]
+        for part in AHEAD:
+            *z, p = scale * (lost.x[-1] + part * step * along / np.linalg.norm(along))
+            varied = with_parameters(model, {self.names[0]: p})
+            if why := why_lost(self.return_map, varied, np.array(z), self.order):
+                return f"; beyond, the motion does not return: {why}"
+        return ""
 
 
 @kept

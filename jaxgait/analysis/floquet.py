@@ -17,11 +17,11 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Complex, Float, Inexact
+from jaxtyping import Array, ArrayLike, Bool, Complex, Float, Inexact
 
 from jaxgait.native import kept
 from jaxgait.precision import cast, float64_default
-from jaxgait.solve.periodic import Point, ReturnMap, checked_search
+from jaxgait.solve.periodic import ReturnMap, checked_search
 from jaxgait.solve.sections import check_section
 from jaxgait.support import checks
 
@@ -196,7 +196,9 @@ def sign_changes(tests: Float[np.ndarray, "points ..."]) -> Bool[np.ndarray, "po
 
 
 @float64_default
-def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: int, discard: int = 50) -> Array:
+def lyapunov_exponent(
+    return_map: ReturnMap, model: Any, z0: Float[ArrayLike, " n"], *, strides: int, discard: int = 50
+) -> Array:
     """Largest Lyapunov exponent (no dimension) per application of the return map: positive in chaos, scalar.
 
     NaN if the motion does not return, or if a perturbation vanishes.
@@ -219,14 +221,14 @@ def lyapunov_exponent(return_map: ReturnMap, model: Any, z0: Point, *, strides: 
         >>> round(float(chaotic), 2)  # log 2
         0.69
     """
-    z0 = checked_search(model, z0)
-    check_section(return_map, model, z0)
+    start = checked_search(model, z0)
+    check_section(return_map, model, start)
     checks.count("strides", strides)
     checks.count("discard", discard, least=0)
     # Generic, so that it lies in no invariant subspace, such as that of symmetric motions.
-    direction = np.random.default_rng(0).normal(size=z0.shape)
-    unit = jnp.asarray(direction / np.linalg.norm(direction), z0.dtype)
-    return jnp.mean(_growth(return_map, cast(model), z0, unit, discard + strides)[discard:])
+    direction = np.random.default_rng(0).normal(size=start.shape)
+    unit = jnp.asarray(direction / np.linalg.norm(direction), start.dtype)
+    return jnp.mean(_growth(return_map, cast(model), start, unit, discard + strides)[discard:])
 
 
 @kept

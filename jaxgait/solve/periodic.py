@@ -33,6 +33,7 @@ from jaxgait.outcome import Outcome, warn_of_search
 from jaxgait.precision import Precision, cast, float64_default, in_force
 from jaxgait.roots import CONVERGED, Root, root
 from jaxgait.solve.checks import check_model
+from jaxgait.solve.lost import why_lost
 from jaxgait.solve.return_maps import (
     Coordinates,
     PoincareMap,
@@ -69,6 +70,8 @@ __all__ = [
 
 TOLERANCE: Mapping[Precision, float] = {"float64": 1e-10, "float32": 1e-5}
 """Largest absolute component of the residual of a gait, in the units of its point; float32 resolves some 1e-6."""
+ONE_WITHIN: Mapping[Precision, float] = {"float64": 1e-7, "float32": 1e-4}
+"""Distance of a multiplier from +1 up to which it counts as +1."""
 MAX_ITERATIONS = 30
 """Evaluations of a return map and its Jacobian after which a search is given up."""
 
@@ -157,6 +160,7 @@ def orbit(return_map: ReturnMap, model: Any, z0: Float[ArrayLike, " n"], strides
 
     Raises:
         TypeError: for a class instead of an instance of the model.
+        ValueError: for a point of another size, and for coordinates of a section that do not fit together.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -165,6 +169,7 @@ def orbit(return_map: ReturnMap, model: Any, z0: Float[ArrayLike, " n"], strides
         [0.8, 0.512, 0.8, 0.513]
     """
     checks.an_instance(model)
+    check_section(return_map, model, z0)
     model, z0 = cast(model), jnp.asarray(z0, float)
     points = _kernel if checks.is_concrete((model, z0)) else _points
     return points(return_map, model, z0, strides)
@@ -210,7 +215,7 @@ class Closing:
         returned = iterated(self.return_map, self.order)(model, z)
         if returned.shape != z.shape:
             size = checks.count_of(returned.size, "number", "numbers")
-            raise ValueError(f"a point on the section has {size}, got {z.size} as the first guess z0")
+            raise ValueError(f"a point on the section has {size}, got {z.size} in z0")
         return returned - z
 
 
@@ -241,7 +246,7 @@ def fixed_point(
     Warns:
         jaxgait.outcome.NoOrbit: if it found none, unless the result is traced.
         UserWarning: if the coordinates of a section leave out something on which the motion depends, so that it does
-            not repeat.
+            not repeat; if a multiplier is +1, so that the gait is not isolated; and for an equilibrium.
 
     Raises:
         ValueError: for an impossible guess, count or tolerance (unless they are traced), and for coordinates of a
@@ -262,14 +267,36 @@ def fixed_point(
     tolerance = float(tolerance) if checks.is_concrete(tolerance) else tolerance
     check_section(return_map, model, z0)
     found = FixedPoint.of(_closed(Closing(return_map, int(order)), cast(model), z0, tolerance, int(max_iterations)))
-    warn_of_search(found, tolerance, max_iterations)
+    warn_of_search(found, tolerance, max_iterations, lambda: why_lost(return_map, model, z0, order))
+    _warn_if_not_isolated(found)
     warn_of_section(return_map, model, found, order)
     return found
 
 
+def last_step(tolerance: Any) -> Any:
+    """Largest last step of a search, see `jaxgait.roots.Rule`: residuals are quadratic in the distance from a fold.
+
+    Examples:
+        >>> from jaxgait.solve.periodic import last_step
+        >>> print(round(last_step(1e-10), 6))
+        0.001
+    """
+    return 100.0 * tolerance**0.5
+
+
+def _warn_if_not_isolated(found: FixedPoint) -> None:
+    if not (checks.is_concrete(found) and np.isfinite(np.asarray(found.jacobian)).all()):
+        return
+    if np.abs(np.linalg.eigvals(np.asarray(found.jacobian)) - 1.0).min() < ONE_WITHIN[in_force()]:
+        checks.warn_user(
+            "a multiplier of the gait is +1: it is one of many, as of a motion that keeps its energy or phase, or lies "
+            "at a bifurcation, and its point depends on the guess; let the section fix what is kept"
+        )
+
+
 @kept
 def _closed(closing: Closing, model: Any, z0: Point, tolerance: float, max_iterations: int) -> Root:
-    return root(closing, z0, model, tolerance=tolerance, max_steps=max_iterations)
+    return root(closing, z0, model, tolerance=tolerance, max_steps=max_iterations, last=last_step(tolerance))
 
 
 @float64_default

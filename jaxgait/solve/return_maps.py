@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from jaxgait.kinds import HybridModel, Transition
-from jaxgait.model import Model, State
+from jaxgait.model import Model, Scalar, State
 from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
@@ -26,8 +26,11 @@ from jaxgait.scheme import Scheme
 from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth, integrate
-from jaxgait.solve.steps import start_state
+from jaxgait.solve.steps import prepared, start_state
 from jaxgait.support import checks
+
+RUNS = 10.0
+"""Runs of a model's own duration within which its motion must return: a gait has several strides in a run."""
 
 Point: TypeAlias = Float[Array, " n"]
 ReturnMap: TypeAlias = Callable[[Any, Point], Point]
@@ -102,6 +105,7 @@ class PoincareMap:
         ...     z: float
         ...     v: float
         >>> class Bouncing:  # under 10 m/s^2; a ball that returns with 8/10 of its speed
+        ...     duration = 1.0
         ...     def initial_state(self):
         ...         return Ball(1.25, 0.0)
         ...     def phases(self):
@@ -120,8 +124,8 @@ class PoincareMap:
 
     scheme: EventDriven | None = None
     """Solver and step sizes; None: those that suit the model (`EventDriven.of`)."""
-    max_time: float = 5.0
-    """Time in s within which it must return."""
+    max_time: float | None = None
+    """Time in s within which it must return; None: that of `RUNS` runs of the model's own duration."""
     section: str | None = None
     """Name of the transition just after which the section lies; None: any that does not end the motion."""
     events: int = 1
@@ -137,6 +141,8 @@ class PoincareMap:
         if not isinstance(self.scheme, EventDriven | None):
             got = checks.shown(self.scheme)
             raise TypeError(f"scheme must be an EventDriven, such as EventDriven.of(model, rtol=1e-9), got {got}")
+        if self.max_time is not None:
+            checks.positive("max_time", self.max_time, "seconds")
 
     def __call__(self, model: HybridModel, z: Point) -> Point:
         """The next point; NaN if the motion does not return.
@@ -149,9 +155,42 @@ class PoincareMap:
 
     def timed(self, model: HybridModel, z: Point) -> tuple[Point, Float[Array, ""]]:
         """The next point and the time in s until then."""
-        _, phase = self._section(model)
-        checks.count("events", self.events)
-        return self._arrival(model, self._coordinates(model).state(model, z), phase, self.events)
+        z, t, _ = self._started(model, z)
+        return z, t
+
+    def tried(self, model: HybridModel, z: Point) -> tuple[Point, Int[Array, ""]]:
+        """The next point and how the motion ended, a code of `jaxgait.outcome`: `NO_RETURN` after `longest`.
+
+        Examples:
+            >>> import jax.numpy as jnp
+            >>> from jaxgait import RollingWalker
+            >>> from jaxgait.outcome import sentence
+            >>> from jaxgait.solve.periodic import PoincareMap
+            >>> _, code = PoincareMap().tried(RollingWalker(), jnp.array([0.2, 0.5, 0.3]))  # it starts backwards
+            >>> sentence(RollingWalker(), int(code))
+            'ended early: fell'
+        """
+        z, _, ended = self._started(model, z)
+        return z, ended
+
+    def longest(self, model: Any) -> Scalar:
+        """Time in s within which a motion must return.
+
+        Raises:
+            ValueError: for a model without a duration, if the map has no `max_time`.
+
+        Examples:
+            >>> from jaxgait import RollingWalker
+            >>> from jaxgait.solve.periodic import PoincareMap
+            >>> PoincareMap().longest(RollingWalker()), PoincareMap(max_time=2.0).longest(RollingWalker())
+            (100.0, 2.0)
+        """
+        if self.max_time is not None:
+            return self.max_time
+        if (own := getattr(model, "duration", None)) is None:
+            name = type(model).__name__
+            raise ValueError(f"{name} has no duration: give PoincareMap(max_time=...), the longest time of a return")
+        return RUNS * own
 
     def first_point(self, model: HybridModel) -> Point:
         """Where a run from the model's own initial state first meets the section; NaN if it does not.
@@ -166,6 +205,11 @@ class PoincareMap:
         """
         return self._arrival(model, start_state(model, None), 0, 1)[0]
 
+    def _started(self, model: HybridModel, z: Point) -> tuple[Point, Float[Array, ""], Int[Array, ""]]:
+        _, phase = self._section(model)
+        checks.count("events", self.events)
+        return self._arrival(model, self._coordinates(model).state(model, z), phase, self.events)
+
     def scheme_of(self, model: HybridModel) -> EventDriven:
         """The scheme in use: the given one, or that which suits the model.
 
@@ -178,13 +222,15 @@ class PoincareMap:
         scheme = EventDriven.of(model) if self.scheme is None else self.scheme
         return scheme if self.max_events is None else replace(scheme, max_events=self.max_events)
 
-    def _arrival(self, model: HybridModel, y0: State, phase: int, events: int) -> tuple[Point, Float[Array, ""]]:
-        """The point after some events, and the time in s until then."""
+    def _arrival(
+        self, model: HybridModel, y0: State, phase: int, events: int
+    ) -> tuple[Point, Float[Array, ""], Int[Array, ""]]:
+        """The point after some events, the time in s until then, and how the motion ended."""
         to_point, (counted, _) = self._coordinates(model).point, self._section(model)
-        scheme, t_end = self.scheme_of(model), self.max_time
+        scheme, t_end = self.scheme_of(model), self.longest(model)
         run = hybrid(model, events=events, t_end=t_end, y0=y0, phase=phase, scheme=scheme, counted=counted)
         y, t, came = jax.tree.map(lambda leaf: leaf[-1], run.after), run.ts[-1], run.count == events
-        return only_if(came, to_point(model, y)), only_if(came, t)
+        return only_if(came, to_point(model, y)), only_if(came, t), _ended(came, run.status)
 
     def start(self, model: HybridModel, z: Float[ArrayLike, " n"]) -> State:
         """The state at a point of the section, as `initial_state` of a run, such as that of a gait.
@@ -221,7 +267,7 @@ class PoincareMap:
         coordinates = self._coordinates(model)
         return coordinates.point(model, coordinates.state(model, z))
 
-    def going_on(self, model: HybridModel, z: Point, returns: int) -> tuple[State, State, Point]:
+    def going_on(self, model: HybridModel, z: Point, returns: int) -> tuple[State, State, Point, State]:
         """What a motion that is not restarted does: it goes on from the state after a return, not from its coordinates.
 
         Args:
@@ -230,8 +276,9 @@ class PoincareMap:
             returns: how many.
 
         Returns:
-            The state after so many returns; that which its coordinates stand for; and the point after as many returns
-            more, NaN if the motion does not.
+            The state after so many returns; that which its coordinates stand for; the point after as many returns more,
+            NaN if the motion does not; and how far the state would go in one return at the rates of its start, which is
+            (nearly) nothing at an equilibrium.
 
         Examples:
             >>> import jax.numpy as jnp
@@ -239,25 +286,26 @@ class PoincareMap:
             >>> from jaxgait import RollingWalker
             >>> from jaxgait.models.walker import PAPER_POINT
             >>> from jaxgait.solve.periodic import PoincareMap
-            >>> after, restarted, z = PoincareMap().going_on(RollingWalker(), jnp.array(PAPER_POINT), 1)
+            >>> after, restarted, z, _ = PoincareMap().going_on(RollingWalker(), jnp.array(PAPER_POINT), 1)
             >>> np.allclose(z, PAPER_POINT, atol=1e-4)
             True
         """
         to_state, to_point = self._coordinates(model)
         counted, phase = self._section(model)
-        scheme = self.scheme_of(model)
+        scheme, start = self.scheme_of(model), to_state(model, z)
         run = hybrid(
             model,
             events=2 * returns * self.events,
-            t_end=2 * returns * self.max_time,
-            y0=to_state(model, z),
+            t_end=2 * returns * self.longest(model),
+            y0=start,
             phase=phase,
             scheme=replace(scheme, max_events=2 * returns * scheme.max_events),
             counted=counted,
         )
         first, last = (jax.tree.map(lambda leaf, k=k: leaf[k * returns * self.events - 1], run.after) for k in (1, 2))
         second = only_if(run.count == 2 * returns * self.events, to_point(model, last))
-        return first, to_state(model, to_point(model, first)), second
+        rates, t = prepared(model).phases()[phase](jnp.zeros(()), start), run.ts[self.events - 1]
+        return first, to_state(model, to_point(model, first)), second, jax.tree.map(lambda rate: rate * t, rates)
 
     def _coordinates(self, model: HybridModel) -> Coordinates:
         if self.coordinates is not None:
@@ -283,6 +331,12 @@ class PoincareMap:
         if len(phases) > 1:
             raise ValueError(f"the events {counted} lead to phases {sorted(phases)}: choose one by section= or phase=")
         return counted, phases.pop()
+
+
+def _ended(came: Bool[Array, ""], status: Int[Array, ""]) -> Int[Array, ""]:
+    """How a motion ended that has returned or has not, from the status of its run."""
+    lost = jnp.where(status == Outcome.COMPLETED, Outcome.NO_RETURN, status)
+    return jnp.where(came, Outcome.COMPLETED, lost).astype(jnp.int32)
 
 
 def _phases_after(transition: Transition) -> tuple[int, ...]:
@@ -333,6 +387,20 @@ class StroboscopicMap:
             ValueError: for a model without a period, for a phase of one that moves smoothly, and for a scheme that
                 has no exact derivatives.
         """
+        return self.tried(model, z)[0]
+
+    def tried(self, model: Model, z: Point) -> tuple[Point, Int[Array, ""]]:
+        """The state one period later and how the motion ended, as `PoincareMap.tried`; `NO_RETURN` in another phase.
+
+        Examples:
+            >>> import jax.numpy as jnp
+            >>> from jaxgait import Prosthesis
+            >>> from jaxgait.outcome import sentence
+            >>> from jaxgait.solve.periodic import StroboscopicMap
+            >>> _, code = StroboscopicMap().tried(Prosthesis(), jnp.array([0.36, 0.4, -0.78, -2.1]))  # rad, rad/s
+            >>> sentence(Prosthesis(), int(code))
+            'completed'
+        """
         if model.period is None:
             raise ValueError(f"{type(model).__name__} is not driven with a period: use PoincareMap")
         check_period(model)
@@ -353,7 +421,7 @@ class StroboscopicMap:
                 f"StroboscopicMap needs the exact derivatives of Smooth or EventDriven: {type(model).__name__} is "
                 f"integrated by {type(scheme).__name__}"
             )
-        return only_if(came, ravel_pytree(run.y_end)[0])
+        return only_if(came, ravel_pytree(run.y_end)[0]), _ended(came, run.status)
 
     def first_point(self, model: Model) -> Point:
         """The model's own initial state as a point, a first guess of a gait; in the units of its components.

@@ -1,4 +1,7 @@
-"""Whether the coordinates of a Poincare section fit together, and hold all of the state on which a gait depends."""
+"""Whether the coordinates of a Poincare section fit together, and hold all of the state on which a gait depends.
+
+And whether what was found is a gait at all, not an equilibrium on the section.
+"""
 
 from __future__ import annotations
 
@@ -12,29 +15,32 @@ from jaxtyping import ArrayLike, Float
 from jaxgait.model import State
 from jaxgait.native import kept
 from jaxgait.precision import cast, float64_default
-from jaxgait.solve.return_maps import PoincareMap, Point
+from jaxgait.solve.return_maps import PoincareMap, Point, StroboscopicMap
+from jaxgait.solve.steps import start_state
 from jaxgait.states import state_variables
-from jaxgait.support.checks import an_instance, first_few, is_concrete, warn_user
+from jaxgait.support.checks import an_instance, count_of, first_few, is_concrete, warn_user
 
 __all__ = ["check_section", "warn_of_section"]
 
 _SAME = 1e-4
 """Part of a number by which it may differ, as integration and a search have errors."""
+_STILL = 1e-6
+"""Part of the size of a state by which it changes at most in the time of a return at an equilibrium."""
 _SMALL = 1e-2
 """Part of the largest number of a point or a state that counts as much as one's own size."""
 
 
 @float64_default
 def check_section(return_map: Any, model: Any, z: Float[ArrayLike, " n"]) -> None:
-    """Checks that a point of a section comes back from its state; only of a `PoincareMap`, and of known numbers.
+    """Checks that a point has as many numbers as its map returns, and comes back from its state; of known numbers only.
 
     Args:
-        return_map: any; other maps have no such coordinates.
+        return_map: any; only a `PoincareMap` has coordinates that might not come back.
         model: the mechanism.
         z: the point, in the units of its coordinates.
 
     Raises:
-        ValueError: naming the coordinates that differ.
+        ValueError: naming the coordinates that differ; for a point of another size, and for anything but one point.
         TypeError: for a class instead of an instance of the model.
 
     Examples:
@@ -51,20 +57,34 @@ def check_section(return_map: Any, model: Any, z: Float[ArrayLike, " n"]) -> Non
         ValueError: section(on_section(z)) must be z, the same coordinates in the same order and units: z[0] = 0.2 ...
     """
     an_instance(model)
-    if not (isinstance(return_map, PoincareMap) and is_concrete((model, z))):
+    if not is_concrete((model, z)):
         return
-    own, back = np.asarray(z, float), np.asarray(return_map.round_trip(cast(model), jnp.asarray(z, float)))
-    if back.shape != own.shape or not np.isfinite(back).all():  # the search says what is wrong with z
+    own = np.asarray(z, float)
+    if own.ndim != 1 or not own.size:
+        raise ValueError(f"z0 must be one point, a vector, got the shape {own.shape}")
+    back = _back(return_map, cast(model), jnp.asarray(own))
+    if back.shape != own.shape:
+        raise ValueError(f"a point on the section has {count_of(back.size, 'number', 'numbers')}, got {own.size} in z0")
+    if not np.isfinite(back).all():  # the search says what is wrong with z
         return
-    if (off := np.flatnonzero(_differ(own, back))).size:
+    if isinstance(return_map, PoincareMap) and (off := np.flatnonzero(_differ(own, back))).size:
         changes = first_few([f"z[{i}] = {own[i]:.4g} becomes {back[i]:.4g}" for i in off])
         what = "section(on_section(z)) must be z, the same coordinates in the same order and units"
         raise ValueError(f"{what}: {changes}")
 
 
+def _back(return_map: Any, model: Any, z: Point) -> np.ndarray:
+    """The point that comes back from the state at a point; of other maps than a `PoincareMap`, only its size."""
+    if isinstance(return_map, PoincareMap):
+        return np.asarray(return_map.round_trip(model, z))
+    if isinstance(return_map, StroboscopicMap):
+        return np.asarray(return_map.first_point(model))
+    return np.zeros(jax.eval_shape(return_map, model, z).shape)
+
+
 @float64_default
 def warn_of_section(return_map: Any, model: Any, found: Any, order: int) -> None:
-    """Warns of a gait that is none, as the coordinates of its section leave out components on which it depends.
+    """Warns of a gait that is none: an equilibrium, or if its coordinates leave out components on which it depends.
 
     A motion that goes on from the state after a return, instead of from that of its coordinates, leads to the same
     point if what they leave out only shifts, such as the distance travelled.
@@ -76,7 +96,7 @@ def warn_of_section(return_map: Any, model: Any, found: Any, order: int) -> None
         order: returns after which it repeats.
 
     Warns:
-        UserWarning: naming the components that are not as after a return.
+        UserWarning: of an equilibrium; and naming the components that are not as after a return.
 
     Raises:
         ValueError: see `check_section`.
@@ -96,12 +116,19 @@ def warn_of_section(return_map: Any, model: Any, found: Any, order: int) -> None
         return
     check_section(return_map, model, found.z)  # a guess may be the same in another order
     z, largest = np.asarray(found.z), float(np.abs(np.asarray(found.jacobian)).max())
-    after, restarted, second = jax.tree.map(
+    after, restarted, second, moved = jax.tree.map(
         np.asarray, _going_on(return_map, cast(model), jnp.asarray(z, float), order)
     )
+    size = _largest(after)
+    if _largest(moved) <= _STILL * max(size, _largest(start_state(model, None))):
+        warn_user(
+            f"the gait of {type(model).__name__} is an equilibrium: at {_short(z)} the motion stands still; give a "
+            "first guess farther from it, such as the last point of `orbit`"
+        )
+        return
     if not _differ(z, second, max(1.0, largest)).any():
         return
-    states, size = state_variables(after), max(np.abs(x).max() for x in jax.tree.leaves(after))
+    states = state_variables(after)
     pairs = zip(states.items(), state_variables(restarted).values(), strict=True)
     lost = [f"{n} ({_short(own)} for {_short(x)})" for (n, x), own in pairs if _differ(x, own, size=size).any()]
     cause = f"on_section restarts with other values of {first_few(lost)}" if lost else "the motion depends on time"
@@ -111,12 +138,16 @@ def warn_of_section(return_map: Any, model: Any, found: Any, order: int) -> None
     )
 
 
+def _largest(y: State) -> float:
+    return max(float(np.abs(x).max()) for x in jax.tree.leaves(y))
+
+
 def _short(x: Any) -> str:
     return np.array2string(np.asarray(x), precision=4, threshold=6)
 
 
 @kept
-def _going_on(return_map: PoincareMap, model: Any, z: Point, returns: int) -> tuple[State, State, Point]:
+def _going_on(return_map: PoincareMap, model: Any, z: Point, returns: int) -> tuple[State, State, Point, State]:
     return return_map.going_on(model, z, returns)
 
 

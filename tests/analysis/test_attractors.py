@@ -75,6 +75,8 @@ def test_many_strides_from_event_to_event_are_one_kernel():
     class Ball:
         """Of 10 m/s^2, which returns with half of its speed."""
 
+        duration = 1.0
+
         def initial_state(self):
             return {"z": jnp.array(1.25), "v": jnp.array(0.0)}
 

@@ -371,7 +371,7 @@ def test_failed_searches_are_nan():
     ("z0", "options", "message"),
     [
         ([0.5, np.nan], {}, "z0 must be finite"),
-        ([0.5, 0.2, 0.1], {}, "a point on the section has 2 numbers, got 3 as the first guess z0"),
+        ([0.5, 0.2, 0.1], {}, "a point on the section has 2 numbers, got 3 in z0"),
         ([0.5, 0.2], {"order": 0}, "order must be a whole number, at least 1, got 0"),
         ([0.5, 0.2], {"max_iterations": -1}, "max_iterations must be a whole number"),
         ([0.5, 0.2], {"tolerance": 0.0}, "tolerance must be one number"),
@@ -397,6 +397,7 @@ class Hopper(eqx.Module):
     keep: Scalar = parameter(0.8, unit="1", doc="part of the speed that is left at lift-off")
     give: Scalar = parameter(0.5, unit="m/s", doc="speed added at lift-off")
     stiffness: Scalar = parameter(400.0, unit="N/(m kg)", doc="spring per mass")
+    duration = 1.0
 
     def initial_state(self):
         return HopState(jnp.asarray(1.3), jnp.zeros(()))
@@ -511,6 +512,7 @@ class Skipping(eqx.Module):
     """A ball that bounces on, with vectors as its state."""
 
     e: Scalar = 0.8
+    duration = 1.0
 
     def initial_state(self):
         return Place(jnp.array([0.0, 1.0]), jnp.array([1.0, 0.0]))

@@ -28,6 +28,7 @@ from jaxgait.roots import only_if
 from jaxgait.run import Run
 from jaxgait.solve.checks import check_kind
 from jaxgait.solve.hybrid import hybrid
+from jaxgait.solve.lost import why_lost
 from jaxgait.solve.periodic import (
     CONVERGED,
     MAX_ITERATIONS,
@@ -109,7 +110,8 @@ def rolling_gait(
         )
     given = checked_search(walker, jnp.asarray(PAPER_POINT if guess is None else guess, dtype=float))
     found = _solved(return_map, precision.cast(walker), None if guess is None else given)
-    outcome.warn_of_search(found.point, TOLERANCE[precision.in_force()], MAX_ITERATIONS)
+    lost = str if guess is None else lambda: why_lost(return_map, walker, given, 1)
+    outcome.warn_of_search(found.point, TOLERANCE[precision.in_force()], MAX_ITERATIONS, lost)
     return found
 
 
@@ -146,7 +148,7 @@ def _solved(return_map: PoincareMap, walker: RollingWalker, guess: Float[Array, 
     z0 = _followed(return_map, walker) if guess is None else guess
     point = fixed_point(return_map, walker, z0)
     y0 = walker.on_section(jnp.where(point.status == CONVERGED, point.z, z0))
-    run = hybrid(walker, events=1, t_end=return_map.max_time, y0=y0, scheme=return_map.scheme)
+    run = hybrid(walker, events=1, t_end=return_map.longest(walker), y0=y0, scheme=return_map.scheme)
     before = type(y0)(*(leaf[0] for leaf in run.before))
     strike = walker.heel_strike(before)
     length = before.x - y0.x
