@@ -24,7 +24,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, ArrayLike, Float, Int
 
 from jaxgait.analysis.branches import (
     Corrector,
@@ -175,7 +175,7 @@ def fixed_points(
     return_map: ReturnMap,
     model: Any,
     over: Mapping[str, Float[np.ndarray, " b"]],
-    z0: Float[Any, "b n"] | Float[Any, " n"],
+    z0: Float[ArrayLike, "... n"],
     *,
     order: int = 1,
     tolerance: float | None = None,
@@ -224,6 +224,8 @@ def fixed_points(
         raise ValueError(f"over must contain one value of each parameter per member, got the shapes {sizes}")
     (count,) = next(iter(sizes.values()))
     tolerance = TOLERANCE[in_force()] if tolerance is None else tolerance
+    if np.shape(z0) not in {np.shape(z0)[-1:], (count, *np.shape(z0)[-1:])} or not np.ndim(z0):
+        raise ValueError(f"z0 must be one point, or one for each of {count} members, got the shape {np.shape(z0)}")
     z = np.broadcast_to(np.asarray(z0, dtype=float), (count, np.shape(z0)[-1]))
     if count:
         checked_search(with_parameters(model, values), z[0], order, tolerance, max_iterations)
@@ -267,7 +269,8 @@ def gaits(
         z0: first guesses; `order` points each.
 
     Raises:
-        ValueError: for coordinates of a section that do not fit together.
+        ValueError: for members that the family does not have, for other numbers of guesses than members, and for
+            coordinates of a section that do not fit together.
 
     Examples:
         >>> import numpy as np
@@ -278,7 +281,7 @@ def gaits(
         >>> print(found.z.ravel().round(6), found.multipliers.real.ravel().round(6))  # 1 - 1/r, 2 - r
         [0.6  0.75] [-0.5 -2. ]
     """
-    members, order = np.asarray(members), np.shape(z0)[1]
+    members, order = _checked(family, members, z0), np.shape(z0)[1]
     values = np.broadcast_to(values, members.shape).astype(float)
     if members.size:
         first = jax.tree.map(lambda leaf: jnp.asarray(leaf)[members[0]], family.members)
@@ -286,6 +289,17 @@ def gaits(
     x = np.column_stack([np.reshape(z0, (len(members), -1)), values])
     points = correct(_system(family, order), members, x, parameter_axis(x), _corrector(family))
     return _gaits(members, values, order, points)
+
+
+def _checked(family: Family, members: Any, z0: Any) -> np.ndarray:
+    """Numbers of members, after checks of these and of the first guesses."""
+    numbers, size = np.asarray(members), len(jax.tree.leaves(family.members)[0])
+    if numbers.ndim != 1 or ((numbers < 0) | (numbers >= size)).any():
+        raise ValueError(f"members must be a list of numbers from 0 to {size - 1}, got {checks.shown(members)}")
+    if np.ndim(z0) != 3 or len(z0) != len(numbers):
+        wanted = f"the points of each of {len(numbers)} gaits, ({len(numbers)}, order, n)"
+        raise ValueError(f"z0 must be {wanted}, got the shape {np.shape(z0)}")
+    return numbers
 
 
 def _system(family: Family, order: int) -> System:
@@ -358,7 +372,7 @@ def follow(
         The gaits, with leading axes (points, b).
 
     Raises:
-        ValueError: for coordinates of a section that do not fit together.
+        ValueError: see `gaits`, and without values.
 
     Examples:
         >>> import numpy as np
@@ -369,7 +383,9 @@ def follow(
         >>> print(branch.z.ravel().round(6), branch.multipliers.real.ravel().round(6))  # unstable beyond r = 3
         [0.6    0.6875] [-0.5 -1.2]
     """
-    members = np.asarray(members)
+    members = _checked(family, members, z0)
+    if not len(values):
+        raise ValueError("values must be at least one value of the parameter, got none")
     rows = np.broadcast_to(np.reshape(values, (len(values), -1)), (len(values), len(members)))
     steps = [gaits(family, members, rows[0], z0)]
     with waiting("branches", "value", progress, total=len(rows) - 1) as bar:

@@ -72,6 +72,8 @@ TOLERANCE: Mapping[Precision, float] = {"float64": 1e-10, "float32": 1e-5}
 """Largest absolute component of the residual of a gait, in the units of its point; float32 resolves some 1e-6."""
 ONE_WITHIN: Mapping[Precision, float] = {"float64": 1e-7, "float32": 1e-4}
 """Distance of a multiplier from +1 up to which it counts as +1."""
+SAME_POINT = 1e-6
+"""Distance, relative to a point, up to which another one is the same."""
 MAX_ITERATIONS = 30
 """Evaluations of a return map and its Jacobian after which a search is given up."""
 
@@ -246,7 +248,8 @@ def fixed_point(
     Warns:
         jaxgait.outcome.NoOrbit: if it found none, unless the result is traced.
         UserWarning: if the coordinates of a section leave out something on which the motion depends, so that it does
-            not repeat; if a multiplier is +1, so that the gait is not isolated; and for an equilibrium.
+            not repeat; if a multiplier is +1, so that the gait is not isolated; if the gait repeats after fewer
+            returns than `order`; and for an equilibrium.
 
     Raises:
         ValueError: for an impossible guess, count or tolerance (unless they are traced), and for coordinates of a
@@ -269,6 +272,7 @@ def fixed_point(
     found = FixedPoint.of(_closed(Closing(return_map, int(order)), cast(model), z0, tolerance, int(max_iterations)))
     warn_of_search(found, tolerance, max_iterations, lambda: why_lost(return_map, model, z0, order))
     _warn_if_not_isolated(found)
+    _warn_if_shorter(return_map, model, found, order)
     warn_of_section(return_map, model, found, order)
     return found
 
@@ -282,6 +286,20 @@ def last_step(tolerance: Any) -> Any:
         0.001
     """
     return 100.0 * tolerance**0.5
+
+
+def _warn_if_shorter(return_map: ReturnMap, model: Any, found: FixedPoint, order: int) -> None:
+    """Warns of a gait that repeats after fewer returns than asked for."""
+    if order == 1 or not (checks.is_concrete((model, found)) and np.isfinite(np.asarray(found.z)).all()):
+        return
+    z = np.asarray(found.z)
+    off = np.abs(np.asarray(orbit(return_map, model, z, order - 1)) - z).max(axis=1)
+    if (same := off <= SAME_POINT * np.abs(z).max()).any():
+        fewer = int(np.argmax(same)) + 1
+        checks.warn_user(
+            f"the gait repeats already after {checks.count_of(fewer, 'return', 'returns')}, not only after {order}, "
+            "and its multipliers are those of several periods: for one that does not, give a guess farther from it"
+        )
 
 
 def _warn_if_not_isolated(found: FixedPoint) -> None:

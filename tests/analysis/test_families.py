@@ -16,6 +16,7 @@ from jaxgait.models import RollingWalker
 from jaxgait.outcome import Outcome
 from jaxgait.parameters import ParameterError
 from jaxgait.solve.periodic import CONVERGED, PoincareMap, fixed_point
+from tests.oscillator import Oscillator
 
 B = np.array([0.2, 0.3, 0.4])
 WHO = np.arange(3)
@@ -209,3 +210,17 @@ def test_of_no_orbits_there_are_no_points():
     family = Family(lambda r, z: r * z, None, lambda model, member, value: value, np.ones(1), lanes=1)
     found = strides(family, np.zeros(0, int), np.zeros(0), np.zeros((0, 2, 3)))
     assert [x.shape for x in found] == [(0, 2, 3), (0, 2, 3, 3), (0, 2, 3)]
+
+
+def test_gaits_of_impossible_members_are_told():
+    at = np.full((1, 1, 1), 0.6)
+    with pytest.raises(ValueError, match=r"members must be a list of numbers from 0 to 2, got array\(\[3\]\)"):
+        gaits(FAMILY, np.array([3]), 0.1, at)
+    with pytest.raises(
+        ValueError, match=r"z0 must be the points of each of 2 gaits, \(2, order, n\), got .*\(1, 1, 1\)"
+    ):
+        families._checked(FAMILY, np.array([0, 1]), at)
+    with pytest.raises(ValueError, match=r"values must be at least one value of the parameter, got none"):
+        follow(FAMILY, np.array([0]), np.array([]), at)
+    with pytest.raises(ValueError, match=r"z0 must be one point, or one for each of 1 members, got the shape \(3, 1\)"):
+        many_fixed_points(lambda model, z: 0.5 * z, Oscillator(), {"mass": np.ones(1)}, np.full((3, 1), 0.6))

@@ -1,5 +1,6 @@
 """Motions that do not return, equilibria and families of gaits: searches say what is wrong with them."""
 
+import warnings
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -96,6 +97,15 @@ def test_gaits_that_are_not_isolated_are_not_found(return_map):
     with pytest.warns(NoOrbit, match="a multiplier is .1: the gait is one of many, as of a motion that keeps"):
         found = fixed_point(return_map, None, jnp.array([1.0]))
     assert int(found.status) == Outcome.NOT_CONVERGED and float(found.residual) < 1e-10
+
+
+def test_a_gait_of_fewer_returns_is_pointed_out():
+    logistic, guess = lambda r, z: r * z * (1.0 - z), jnp.array([0.7])
+    with pytest.warns(UserWarning, match="the gait repeats already after 1 return, not only after 2"):
+        fixed_point(logistic, 3.3, guess, order=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fixed_point(logistic, 3.3, jnp.array([0.5]), order=2)
 
 
 def test_a_multiplier_of_one_is_pointed_out():
