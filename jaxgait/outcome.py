@@ -91,7 +91,9 @@ def sentence(model: Any, code: int) -> str:
     return f"ended early: {name} ({meaning})" if meaning else f"ended early: {name}"
 
 
-def warn_of_search(found: Any, tolerance: float, max_iterations: int, lost: Callable[[], str] = str) -> None:
+def warn_of_search(
+    found: Any, tolerance: float, max_iterations: int, lost: Callable[[], str] = str, *, singular: Any = False
+) -> None:
     """Warns if a search found no periodic orbit, with the reason and what to try; not if its result is traced.
 
     Args:
@@ -99,6 +101,7 @@ def warn_of_search(found: Any, tolerance: float, max_iterations: int, lost: Call
         tolerance: largest residual of an orbit.
         max_iterations: evaluations after which it gave up.
         lost: returns how the motion from the first guess ends that does not return; "" if that is not known.
+        singular: whether it ended as the Jacobian of the closure error is singular.
 
     Warns:
         NoOrbit: with the residual where the search ended.
@@ -124,6 +127,11 @@ def warn_of_search(found: Any, tolerance: float, max_iterations: int, lost: Call
         why = (
             "where the search ended a multiplier is +1: the gait is one of many, as of a motion that keeps its energy "
             "or phase (let the section fix it), or lies at a bifurcation (change a parameter)"
+        )
+    elif singular:
+        why = (
+            f"at a residual of {float(found.residual):.2g} the search met a multiplier of +1: something in the point "
+            "only shifts, such as a distance travelled (leave it out of the point), or a fold is near (another guess)"
         )
     else:
         end = "is not over" if spent >= max_iterations else "stalled"

@@ -64,6 +64,8 @@ class Root(NamedTuple):
     status: Int[Any, "*members"]
     """`CONVERGED`; `Outcome.NOT_CONVERGED`: the residual stopped falling, or the maximum number of steps was reached;
     `Outcome.NONFINITE`: the function is not finite at the first guess."""
+    singular: Bool[Any, "*members"] | bool = False
+    """Whether the search ended as the Jacobian is singular to rounding."""
 
 
 # --- Newton's method ----------------------------------------------------------------------------------------------
@@ -165,12 +167,14 @@ def _finished(it: Iterate, steps: Any, rule: Rule) -> Root:
     xp = it.x.__array_namespace__()
     length = xp.max(xp.abs(it.step), axis=-1)
     found = xp.isfinite(it.residual) & ((it.residual <= rule.tolerance) | (it.ended & (length <= rule.settled)))
+    near = found
     found = found & (length <= rule.last * xp.maximum(xp.max(xp.abs(it.x), axis=-1), 1.0)) & xp.isfinite(length)
+    singular = xp.isfinite(it.residual) & (xp.isnan(length) | (near & ~found))
     status = xp.where(
         found, CONVERGED, xp.where(xp.isfinite(it.residual), int(Outcome.NOT_CONVERGED), int(Outcome.NONFINITE))
     )
     x = xp.where(found[..., None], it.x + it.step, xp.nan)
-    return Root(x, xp.where(found[..., None, None], it.jacobian, xp.nan), it.residual, steps, status)
+    return Root(x, xp.where(found[..., None, None], it.jacobian, xp.nan), it.residual, steps, status, singular)
 
 
 class Newton(optimistix.AbstractRootFinder):

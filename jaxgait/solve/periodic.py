@@ -269,8 +269,9 @@ def fixed_point(
     z0 = checked_search(model, z0, order, tolerance, max_iterations)
     tolerance = float(tolerance) if checks.is_concrete(tolerance) else tolerance
     check_section(return_map, model, z0)
-    found = FixedPoint.of(_closed(Closing(return_map, int(order)), cast(model), z0, tolerance, int(max_iterations)))
-    warn_of_search(found, tolerance, max_iterations, lambda: why_lost(return_map, model, z0, order))
+    end = _closed(Closing(return_map, int(order)), cast(model), z0, tolerance, int(max_iterations))
+    found, lost = FixedPoint.of(end), lambda: why_lost(return_map, model, z0, order)
+    warn_of_search(found, tolerance, max_iterations, lost, singular=end.singular)
     _warn_if_not_isolated(found)
     _warn_if_shorter(return_map, model, found, order)
     warn_of_section(return_map, model, found, order)

@@ -206,9 +206,9 @@ class PoincareMap:
         return self._arrival(model, start_state(model, None), 0, 1)[0]
 
     def _started(self, model: HybridModel, z: Point) -> tuple[Point, Float[Array, ""], Int[Array, ""]]:
-        _, phase = self._section(model)
+        state, (_, phase) = self._coordinates(model).state, self._section(model)
         checks.count("events", self.events)
-        return self._arrival(model, self._coordinates(model).state(model, z), phase, self.events)
+        return self._arrival(model, state(model, z), phase, self.events)
 
     def scheme_of(self, model: HybridModel) -> EventDriven:
         """The scheme in use: the given one, or that which suits the model.
@@ -250,11 +250,10 @@ class PoincareMap:
             >>> print(round(float(run.event_time.diff("event").std()), 6))  # s: all steps take the same time
             0.0
         """
-        _, phase = self._section(model)
-        z = jnp.asarray(z, float)
-        return _checked_start(self._coordinates(model).state(model, z), z, phase)
+        state, (_, phase), z = self._coordinates(model).state, self._section(model), jnp.asarray(z, float)
+        return _checked_start(state(model, z), z, phase)
 
-    def round_trip(self, model: HybridModel, z: Point) -> Point:
+    def round_trip(self, model: Any, z: Point) -> Point:
         """The coordinates, in their units, of the state at a point of the section: the point itself, if they fit.
 
         Examples:
@@ -307,7 +306,12 @@ class PoincareMap:
         rates, t = prepared(model).phases()[phase](jnp.zeros(()), start), run.ts[self.events - 1]
         return first, to_state(model, to_point(model, first)), second, jax.tree.map(lambda rate: rate * t, rates)
 
-    def _coordinates(self, model: HybridModel) -> Coordinates:
+    def _coordinates(self, model: Any) -> Coordinates:
+        if not hasattr(model, "transitions"):
+            raise TypeError(
+                "a PoincareMap goes from event to event of a model with phases() and transitions(), such as "
+                f"RollingWalker(), and {type(model).__name__} has none: a smooth model has one phase, its vector field"
+            )
         if self.coordinates is not None:
             return self.coordinates
         if isinstance(model, SectionedModel):

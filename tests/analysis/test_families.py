@@ -216,9 +216,7 @@ def test_gaits_of_impossible_members_are_told():
     at = np.full((1, 1, 1), 0.6)
     with pytest.raises(ValueError, match=r"members must be a list of numbers from 0 to 2, got array\(\[3\]\)"):
         gaits(FAMILY, np.array([3]), 0.1, at)
-    with pytest.raises(
-        ValueError, match=r"z0 must be the points of each of 2 gaits, \(2, order, n\), got .*\(1, 1, 1\)"
-    ):
+    with pytest.raises(ValueError, match=r"z0 must be the points of each of 2 gaits, \(2, order, n\), got .*\(1, 1"):
         families._checked(FAMILY, np.array([0, 1]), at)
     with pytest.raises(ValueError, match=r"values must be at least one value of the parameter, got none"):
         follow(FAMILY, np.array([0]), np.array([]), at)

@@ -99,6 +99,17 @@ def test_gaits_that_are_not_isolated_are_not_found(return_map):
     assert int(found.status) == Outcome.NOT_CONVERGED and float(found.residual) < 1e-10
 
 
+def test_what_only_shifts_must_be_left_out():
+    travel = lambda p, z: jnp.stack([z[0] + 0.3 + z[1], 0.5 * z[1]])
+    with pytest.warns(NoOrbit, match=r"at a residual of 0.3 the search met a multiplier of .1: something in"):
+        fixed_point(travel, None, jnp.zeros(2))
+
+
+def test_a_smooth_model_has_no_events_to_return_to():
+    with pytest.raises(TypeError, match=r"phases\(\) and transitions\(\), such as .*, and Oscillator has none: a"):
+        fixed_point(PoincareMap(), Oscillator(), jnp.zeros(2))
+
+
 def test_a_gait_of_fewer_returns_is_pointed_out():
     logistic, guess = lambda r, z: r * z * (1.0 - z), jnp.array([0.7])
     with pytest.warns(UserWarning, match="the gait repeats already after 1 return, not only after 2"):
