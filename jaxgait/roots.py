@@ -102,6 +102,9 @@ class Rule(NamedTuple):
     last: float = float("inf")
     """Largest component of the last step, from a point whose residual is small enough, relative to the larger of the
     point and 1; beyond it, the Jacobian is singular but for rounding errors, and there is no isolated root."""
+    relative: float = float("inf")
+    """Largest component of the next step, relative to the point, from which on a residual that is small enough ends the
+    search: a point of tiny numbers has small residuals everywhere."""
 
 
 def improved(it: Iterate, value: Points, jacobian: Matrices, rule: Rule) -> Iterate:
@@ -126,7 +129,11 @@ def improved(it: Iterate, value: Points, jacobian: Matrices, rule: Rule) -> Iter
     fraction = xp.where(taken, xp.ones_like(it.fraction), SHRINK * it.fraction)
     length = xp.max(xp.abs(step), axis=-1)
     lost = ~taken | ~(length <= rule.max_step) if not rule.shorten else (fraction < MIN_FRACTION) | ~xp.isfinite(best)
-    return Iterate(x, jacobian, best, step, fraction, lost | (best <= rule.tolerance) | (length <= rule.settled))
+    near = best <= rule.tolerance
+    if rule.relative < float("inf"):
+        size = xp.max(xp.abs(x), axis=-1)
+        near = near & ~((length > rule.relative * size) & (length <= rule.last * xp.maximum(size, 1.0)))
+    return Iterate(x, jacobian, best, step, fraction, lost | near | (length <= rule.settled))
 
 
 def solved(xp: Any, matrix: Matrices, right: Points) -> Points:
@@ -221,6 +228,7 @@ def root(
     max_steps: int = 30,
     shorten: bool = True,
     last: float = float("inf"),
+    relative: float = float("inf"),
 ) -> Root:
     """Solves ``function(x, args) = 0``; jittable, batchable by `jax.vmap`, differentiable in `args`.
 
@@ -234,6 +242,7 @@ def root(
         max_steps: largest number of evaluations of the function and its Jacobian.
         shorten: whether steps that do not reduce the residual are shortened.
         last: largest last step, see `Rule`.
+        relative: largest step, relative to the point, at which a search may end, see `Rule`.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -242,7 +251,7 @@ def root(
         >>> print(int(found.status) == CONVERGED, round(float(found.x[0]), 4))
         True 1.4142
     """
-    rule, frozen = Rule(tolerance, shorten, last=last), jax.lax.stop_gradient(args)
+    rule, frozen = Rule(tolerance, shorten, last=last, relative=relative), jax.lax.stop_gradient(args)
     solution = optimistix.root_find(
         function, Newton(rule=rule), jax.lax.stop_gradient(x0), frozen, max_steps=max_steps, throw=False
     )

@@ -100,7 +100,7 @@ ALONE = {
     "jaxgait.solve.dense": "diffrax calls it inside a solve",
     "jaxgait.solve.explicit": "diffrax calls it inside a solve",
     "jaxgait.solve.lost.step_of": "returns a function, which is decorated",
-    "jaxgait.solve.periodic.last_step": "keeps the precision of the search that calls it",
+    "jaxgait.solve.periodic.search_rule": "keeps the precision of the search that calls it",
     "jaxgait.solve.periodic.iterated": "returns a function, which is decorated",
     "jaxgait.solve.resolving": "diffrax calls it inside a solve",
     "jaxgait.solve.rosenbrock": "diffrax calls it inside a solve",

@@ -215,7 +215,8 @@ def basin(
         tolerance: largest distance in any coordinate, in its unit, at which the gait counts as reached.
 
     Warns:
-        UserWarning: for an unstable gait: whatever comes near it leaves it again.
+        UserWarning: for an unstable gait: whatever comes near it leaves it again; and if the tolerance is so large that
+            all starts count as being at the gait.
         jaxgait.outcome.IncompleteRun: if walks count as falls that only took too long, or could not be computed.
 
     Raises:
@@ -250,6 +251,9 @@ def basin(
     found = _basin(return_map, model, padded.reshape(-1, n), gait, strides, tolerance)
     outcome, lasted, codes = (np.asarray(z)[:count].reshape(grid) for z in found)
     _warn_of_failures(return_map, model, codes)
+    apart = (np.asarray(starts)[..., None, :] != np.asarray(gait)).any(axis=-1)
+    if count and not lasted.any() and (outcome == REACHED).all() and apart.all():
+        checks.warn_user(f"all starts are within the tolerance {tolerance:.3g} of the gait: give a smaller one")
     return Basin(outcome, lasted)
 
 

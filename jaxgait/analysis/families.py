@@ -43,7 +43,7 @@ from jaxgait.native import kept
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import Rule, many
-from jaxgait.solve.periodic import TOLERANCE, Closing, FixedPoint, ReturnMap, checked_search, last_step, linearised
+from jaxgait.solve.periodic import TOLERANCE, Closing, FixedPoint, ReturnMap, checked_search, linearised, search_rule
 from jaxgait.solve.sections import check_section
 from jaxgait.support import checks
 from jaxgait.support.notes import waiting
@@ -235,7 +235,7 @@ def fixed_points(
     compiled = functools.partial(_closures, Closing(return_map, order), model)
     width = min(checks.count("lanes", lanes), _power_of_two(count))
     evaluate = lambda which, x: _in_batches(compiled, width, ({name: v[which] for name, v in values.items()}, x))
-    return FixedPoint.of(many(evaluate, z, Rule(tolerance, last=last_step(tolerance)), max_iterations))
+    return FixedPoint.of(many(evaluate, z, search_rule(tolerance), max_iterations))
 
 
 def _power_of_two(count: int) -> int:

@@ -31,7 +31,7 @@ from jaxtyping import Array, ArrayLike, Float, Int
 from jaxgait.native import kept, looped
 from jaxgait.outcome import Outcome, warn_of_search
 from jaxgait.precision import Precision, cast, float64_default, in_force
-from jaxgait.roots import CONVERGED, Root, root
+from jaxgait.roots import CONVERGED, Root, Rule, root
 from jaxgait.solve.checks import check_model
 from jaxgait.solve.lost import why_lost
 from jaxgait.solve.return_maps import (
@@ -278,15 +278,15 @@ def fixed_point(
     return found
 
 
-def last_step(tolerance: Any) -> Any:
-    """Largest last step of a search, see `jaxgait.roots.Rule`: residuals are quadratic in the distance from a fold.
+def search_rule(tolerance: Any) -> Rule:
+    """When a search for a gait ends: residuals are quadratic in the distance from a fold, which limits the last step.
 
     Examples:
-        >>> from jaxgait.solve.periodic import last_step
-        >>> print(round(last_step(1e-10), 6))
+        >>> from jaxgait.solve.periodic import search_rule
+        >>> print(round(search_rule(1e-10).last, 6))
         0.001
     """
-    return 100.0 * tolerance**0.5
+    return Rule(tolerance, last=100.0 * tolerance**0.5, relative=tolerance**0.5)
 
 
 def _warn_if_shorter(return_map: ReturnMap, model: Any, found: FixedPoint, order: int) -> None:
@@ -315,7 +315,8 @@ def _warn_if_not_isolated(found: FixedPoint) -> None:
 
 @kept
 def _closed(closing: Closing, model: Any, z0: Point, tolerance: float, max_iterations: int) -> Root:
-    return root(closing, z0, model, tolerance=tolerance, max_steps=max_iterations, last=last_step(tolerance))
+    rule = search_rule(tolerance)._asdict()
+    return root(closing, z0, model, max_steps=max_iterations, **{k: rule[k] for k in ("tolerance", "last", "relative")})
 
 
 @float64_default

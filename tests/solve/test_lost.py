@@ -99,6 +99,18 @@ def test_gaits_that_are_not_isolated_are_not_found(return_map):
     assert int(found.status) == Outcome.NOT_CONVERGED and float(found.residual) < 1e-10
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1e12])
+def test_gaits_of_tiny_and_huge_numbers_are_found(unit):
+    """Each residual of tiny numbers is small."""
+    logistic, guess = lambda r, z: r * z * (1.0 - z / unit), unit * np.array([0.5])
+    found = fixed_point(logistic, 2.5, guess, tolerance=1e-10 * max(unit, 1.0))
+    np.testing.assert_allclose([found.z[0] / unit, found.jacobian[0, 0]], [0.6, -0.5], rtol=1e-4)
+    assert int(found.status) == Outcome.COMPLETED
+    if unit < 1.0:
+        with pytest.warns(UserWarning, match="all starts are within the tolerance 0.001 of the gait: give"):
+            basin(logistic, 2.5, unit * np.array([[0.2], [0.5]]), np.asarray(found.z)[None])
+
+
 def test_what_only_shifts_must_be_left_out():
     travel = lambda p, z: jnp.stack([z[0] + 0.3 + z[1], 0.5 * z[1]])
     with pytest.warns(NoOrbit, match=r"at a residual of 0.3 the search met a multiplier of .1: something in"):
