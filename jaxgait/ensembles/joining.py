@@ -6,12 +6,12 @@ import json
 import math
 import os
 import pathlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxgait.ensembles.checksums import COMPLETE, PLAN
+from jaxgait.ensembles.checksums import COMPLETE, PLAN, unfinished
 from jaxgait.ensembles.labels import status_codes, with_promotions
 from jaxgait.ensembles.members import MOTIONS, SAMPLED, VALUES
 from jaxgait.ensembles.results import open_result
@@ -44,7 +44,7 @@ class _Part(NamedTuple):
 
 
 @by_name('write joined(["part0.zarr", "part1.zarr"])')
-def joined(results: Sequence[Any], dim: str | None = None, *, any_version: bool = False) -> xr.Dataset:
+def joined(results: Iterable[Any], dim: str | None = None, *, any_version: bool = False) -> xr.Dataset:
     """Joins results of scans of one model, such as the parts of a batch job, or a scan and further members.
 
         joined([f"part{i}.zarr" for i in range(4)]).to_netcdf("scan.nc")
@@ -79,9 +79,10 @@ def joined(results: Sequence[Any], dim: str | None = None, *, any_version: bool 
         >>> print(whole.mass.values, whole.clearance.values.round(2))
         [60. 70. 80.] [ -2.13 -10.46 -18.73]
     """
-    if isinstance(results, str | os.PathLike | xr.Dataset) or not len(results):
+    single = isinstance(results, str | os.PathLike | xr.Dataset) or not isinstance(results, Iterable)
+    parts = [] if single else [_part(result, number) for number, result in enumerate(results, start=1)]
+    if not parts:
         raise TypeError(f"joined takes a list of results, such as ['part0.zarr', 'part1.zarr'], got {shown(results)}")
-    parts = [_part(result, number) for number, result in enumerate(results, start=1)]
     checks.flag("any_version", any_version)
     first = parts[0]
     for part in parts[1:]:
@@ -113,6 +114,7 @@ def joined(results: Sequence[Any], dim: str | None = None, *, any_version: bool 
 def _part(result: Any, number: int) -> _Part:
     """A result with its name and fingerprint, without what follows from the others."""
     plan: Mapping[str, Any] = {}
+    unconfirmed = 0
     if isinstance(result, xr.Dataset):
         name, data = f"result {number}", result
     elif isinstance(result, str | os.PathLike):
@@ -120,7 +122,7 @@ def _part(result: Any, number: int) -> _Part:
         if not path.is_dir():
             data = open_result(path)
         else:
-            data = read_store(path)
+            data, unconfirmed = read_store(path), unfinished(path).unconfirmed
             try:
                 plan = json.loads((path / PLAN).read_text())
             except (OSError, ValueError) as error:
@@ -129,7 +131,7 @@ def _part(result: Any, number: int) -> _Part:
         raise TypeError(f"joined takes results of ensemble and paths, got {shown(result)}")
     if "status" not in data or not data["status"].dims or "model" not in data.attrs:
         raise TypeError(f"{name} is not the result of a scan: joined takes what ensemble returns, or its files")
-    if missing := int((status_codes(data["status"]) == -1).sum()):
+    if missing := int((status_codes(data["status"]) == -1).sum()) + unconfirmed:
         many = checks.count_of(missing, "member has", "members have")
         raise ValueError(f"{name}: {many} not run yet: finish the scan before you join it")
     data = data.drop_vars("promoted", errors="ignore")
@@ -220,7 +222,7 @@ def _dimension(parts: Sequence[_Part], dim: str | None) -> str:
     found = labelled or bare
     if len(found) == 1:
         return found[0]
-    if len(dims) == 1:
+    if len(dims) == 1 or len(parts) == 1:
         return dims[0]
     what = f"their labels differ along {checks.listed(found)}" if found else "their labels are the same"
     raise ValueError(

@@ -143,11 +143,16 @@ def test_damaged_and_unfinished_stores_are_not_joined(stores, tmp_path):
     shutil.rmtree(copy)
     copy = shutil.copytree(stores[1], copy)
     (copy / ".jaxgait" / "manifest.jsonl").write_text("")
-    for file in [*(copy / "status" / "c").rglob("*")]:
-        if file.is_file():
-            file.unlink()
-    with pytest.warns(UserWarning, match="interrupted"), pytest.raises(ValueError, match="6 members have not run yet"):
-        joined([stores[0], copy])
+    for name in ("x_end", "status"):  # written but not confirmed by a checksum, then not even written
+        with pytest.warns(UserWarning, match="interrupted"), pytest.raises(ValueError, match="6 members have not run"):
+            joined([stores[0], copy])
+        shutil.rmtree(copy / name / "c")
+
+
+def test_the_only_part_and_parts_from_an_iterator_are_joined(whole, stores):
+    alone = joined([stores[0]])
+    assert alone.sizes == {"mass": 4, "stiffness": 2} and len(json.loads(alone.attrs["joined"])) == 1
+    np.testing.assert_array_equal(joined(iter(stores)).x_end, whole.x_end)
 
 
 def test_a_folder_without_our_records_is_told(stores, tmp_path):
