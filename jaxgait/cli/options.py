@@ -12,6 +12,7 @@ import tyro
 
 from jaxgait import registry
 from jaxgait.cli.console import STDOUT
+from jaxgait.support import files
 
 C = TypeVar("C")
 Positional = tyro.conf.Positional
@@ -195,6 +196,12 @@ def check_unused(command: Any, names: Collection[str], why: str) -> None:
     unused = [_option(field.name) for field in known if getattr(command, field.name) != field.default]
     if unused:
         raise ValueError(f"{why}: leave {', '.join(unused)} out")
+
+
+def with_home(command: Any) -> Any:
+    """A command in whose paths "~" is the user's folder: of --out=~/run.nc, a shell leaves it."""
+    paths = {name: x for name, x in vars(command).items() if isinstance(x, pathlib.Path)}
+    return dataclasses.replace(command, **{name: files.expanded(x) for name, x in paths.items()})
 
 
 def _option(name: str) -> str:

@@ -40,7 +40,7 @@ from jaxgait import __version__, registry
 from jaxgait.cli import console, interruptions
 from jaxgait.cli.commands import Bench, Fit, Join, Motion, Optimize, Reproduce, Run, Scan, View
 from jaxgait.cli.completion import Shell, with_names
-from jaxgait.cli.options import Positional, check_files, check_values
+from jaxgait.cli.options import Positional, check_files, check_values, with_home
 
 PROGRAM = "jaxgait"
 
@@ -181,7 +181,7 @@ def _read(arguments: list[str]) -> Any:
         with contextlib.redirect_stderr(errors):
             command = _parse(arguments)
         check_values(command, arguments)
-        return command
+        return with_home(command)
     except SystemExit as stop:
         if not stop.code:  # --help
             raise

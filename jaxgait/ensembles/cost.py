@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import inspect
 import math
-import pathlib
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +17,7 @@ from jaxgait.ensembles.driver import ensemble, plan_of
 from jaxgait.ensembles.members import Members
 from jaxgait.ensembles.plan import Plan, bytes_per_member, compile_blocks, default_workers
 from jaxgait.ensembles.room import disk_bytes, disk_files, free_bytes, free_files
-from jaxgait.ensembles.store import finished
+from jaxgait.ensembles.store import finished, root_of
 from jaxgait.ensembles.workers import run_blocks
 from jaxgait.model import Model
 from jaxgait.solve.smooth import FLOAT64_RETRY
@@ -110,8 +109,9 @@ def estimate(model: Model, members: Members | Mapping[str, Any] | Any, **request
     bound.apply_defaults()
     request = bound.arguments
     plan, done = plan_of(request), frozenset()
-    if request["store"] is not None and pathlib.Path(request["store"]).exists():
-        plan, done = finished(request["store"], plan)
+    store = None if request["store"] is None else root_of(request["store"])
+    if store is not None and store.exists():
+        plan, done = finished(store, plan)
     workers = min(request["workers"] or default_workers(plan.job.devices), plan.size)
     before = time.perf_counter()
     sampled = _sampled(plan, workers if plan.size >= 4 * workers else 1)
@@ -137,9 +137,9 @@ def estimate(model: Model, members: Members | Mapping[str, Any] | Any, **request
         process_bytes=_peak(),
         working_bytes=workers * (batch * need + (block - batch) * plan.result_bytes),
         free_memory=free_memory(),
-        free_disk=None if request["store"] is None else free_bytes(request["store"]),
+        free_disk=None if store is None else free_bytes(store),
         disk_files=disk_files(plan),
-        free_files=None if request["store"] is None else free_files(request["store"]),
+        free_files=None if store is None else free_files(store),
         sample=sum(sizes),
         sample_seconds=took,
         compile_seconds=compiled - before,

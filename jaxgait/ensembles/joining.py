@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import pathlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from jaxgait.ensembles.results import open_result
 from jaxgait.ensembles.source import ARRANGEMENT
 from jaxgait.ensembles.store import StoreError, read_store
 from jaxgait.solve.dataset import SESSION_CLASS
-from jaxgait.support import checks, machine, xr
+from jaxgait.support import checks, files, machine, xr
 from jaxgait.support.checks import by_name, shown
 
 JOINED = "joined"
@@ -118,7 +117,7 @@ def _part(result: Any, number: int) -> _Part:
     if isinstance(result, xr.Dataset):
         name, data = f"result {number}", result
     elif isinstance(result, str | os.PathLike):
-        name, path = os.fspath(result), pathlib.Path(result)
+        name, path = os.fspath(result), files.expanded(result)
         if not path.is_dir():
             data = open_result(path)
         else:

@@ -25,7 +25,7 @@ from jaxgait.solve.dataset import SESSION_CLASS
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.names import PHASE
 from jaxgait.states import state_variables
-from jaxgait.support import xr
+from jaxgait.support import files, xr
 from jaxgait.support.checks import warn_user
 
 DAMAGED = "damaged"
@@ -51,7 +51,7 @@ def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
     """
     if not isinstance(result, str | os.PathLike):
         return result
-    path = pathlib.Path(result)
+    path = files.expanded(result)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file")
     if harm := damage(path) if path.is_dir() else "":

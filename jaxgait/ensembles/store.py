@@ -188,7 +188,7 @@ def open_store(path: str | os.PathLike[str], plan: Plan, *, repair: bool = False
         StoreError: if the disk is full or not writable, if the path holds something else (another scan, one with an
             older schema, in use, or damaged), or if the scan depends on what cannot be compared.
     """
-    root = _root(path)
+    root = root_of(path)
     if not root.exists():
         _create(root, plan)
     with _locked(root):
@@ -219,13 +219,12 @@ def _checked(root: pathlib.Path, plan: Plan, repair: bool) -> Store:
     return store
 
 
-def finished(path: str | os.PathLike[str], plan: Plan) -> tuple[Plan, frozenset[int]]:
+def finished(root: pathlib.Path, plan: Plan) -> tuple[Plan, frozenset[int]]:
     """The plan with the blocks of its store, and those that are finished.
 
     Raises:
         StoreError: if the path holds another scan, or none.
     """
-    root = _root(path)
     plan = _same_scan(root, plan)
     return plan, frozenset(checksums.read_manifest(root, plan.size))
 
@@ -264,7 +263,7 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
     if any(checksums.unfinished(root)) and locks.is_free(root / LOCK):
         checksums.warn_of_interruption(root)
     try:
-        data = xr.open_zarr(path, chunks=None)
+        data = xr.open_zarr(root, chunks=None)
     except (FileNotFoundError, ValueError) as error:
         if not (root / PLAN).is_file():
             raise StoreError(f"{root} is not a Zarr store: give the directory that --store or store= named") from error
@@ -304,20 +303,26 @@ def damaged(path: str | os.PathLike[str]) -> list[int]:
 
 
 def _existing(path: str | os.PathLike[str]) -> pathlib.Path:
-    root = pathlib.Path(path)
+    root = files.expanded(path)
     if not root.is_dir():
         raise FileNotFoundError(f"{root}: {'a file; a store is a directory' if root.exists() else 'no such store'}")
     return root
 
 
-def _root(path: str | os.PathLike[str]) -> pathlib.Path:
+def root_of(path: str | os.PathLike[str]) -> pathlib.Path:
+    """The folder of a store that is to be written.
+
+    Raises:
+        TypeError: for anything but a path.
+        StoreError: for an empty path, and for an address.
+    """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"a store is named by its path, such as 'scan.zarr', got {checks.shown(path)}")
     if not os.fspath(path):  # which would be the present folder
         raise StoreError("the path of the store is empty: name a folder, such as 'scan.zarr'")
     if files.is_address(path):
         raise StoreError(f"{path} is an address, and a store is a folder: name one here or on a shared disk")
-    return pathlib.Path(path)
+    return files.expanded(path)
 
 
 def _create(root: pathlib.Path, plan: Plan) -> None:

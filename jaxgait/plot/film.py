@@ -139,7 +139,7 @@ class Film(FuncAnimation):
             >>> animate(simulate(Bungee(), duration=10.0), fps=5).save("fall.gif").name
             'fall.gif'
         """
-        path = pathlib.Path(filename)
+        path = files.local(filename)
         writer = WRITERS.get(path.suffix.removeprefix(".").lower()) if writer is None else writer
         if writer is None:
             raise ValueError(f"cannot write {path}: the name of an animation must end in .{' or .'.join(WRITERS)}")

@@ -321,7 +321,7 @@ def save(
     """
     import matplotlib.pyplot as plt
 
-    path = pathlib.Path(path)
+    path = files.local(path)
     kind = path.suffix.removeprefix(".").lower()
     if not kind:
         kind = mpl.rcParams["savefig.format"]

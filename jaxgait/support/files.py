@@ -61,8 +61,19 @@ def is_address(path: str | os.PathLike[str]) -> bool:
     return bool(_ADDRESS.match(os.fspath(path)))
 
 
+def expanded(path: str | os.PathLike[str]) -> pathlib.Path:
+    """A path in which a leading "~" is the user's folder, as in a shell and in xarray.
+
+    Examples:
+        >>> from jaxgait.support import files
+        >>> print(files.expanded("~/scan.zarr").is_absolute(), files.expanded("out/scan.zarr"))
+        True out/scan.zarr
+    """
+    return pathlib.Path(os.path.expanduser(path))
+
+
 def local(path: str | os.PathLike[str]) -> pathlib.Path:
-    """The path of a file on this machine.
+    """The path of a file on this machine, `expanded`.
 
     Raises:
         ValueError: for an address.
@@ -76,7 +87,7 @@ def local(path: str | os.PathLike[str]) -> pathlib.Path:
     """
     if is_address(path):
         raise ValueError(f"cannot write {os.fspath(path)}: it is an address, give the name of a file")
-    return pathlib.Path(path)
+    return expanded(path)
 
 
 def in_its_folder(path: str | os.PathLike[str]) -> pathlib.Path:

@@ -1,5 +1,6 @@
 """`jaxgait scan`: a grid from the command line, into a store and a file, continued, or an error."""
 
+import pathlib
 import re
 
 import matplotlib.pyplot as plt
@@ -10,6 +11,7 @@ import xarray as xr
 
 from jaxgait.cli import main
 from jaxgait.cli.viewing import selected
+from jaxgait.ensembles import joined, open_result
 from jaxgait.parameters import ParameterError
 from jaxgait.plot.histories import picture
 
@@ -27,6 +29,16 @@ def test_a_scan_goes_into_a_store_and_a_file(tmp_path, capsys):
     output = stopped([*command, "--set", "ground=60"], 2, capsys)
     assert re.search(r"holds another scan.*: parameter ground: 50\.0 in the store, 60.0 now$", output)
     assert "did you mean 'stiffness'" in stopped(["scan", "bungee", "--over", "stifness=1,2"], 2, capsys)
+
+
+def test_a_tilde_is_the_user_s_folder(tmp_path, monkeypatch):
+    """Not a folder of that name here, which a careful user removes with everything at home."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path / "here")
+    main([*GRID, "--store=~/scan.zarr", "--out=~/scan.csv"])
+    assert (tmp_path / "scan.csv").is_file() and not list(pathlib.Path().iterdir())
+    assert joined(["~/scan.zarr"]).status.size == open_result("~/scan.zarr").status.size == 6
 
 
 def test_the_members_of_a_scan_are_the_rows_of_a_table(tmp_path, capsys):

@@ -208,6 +208,12 @@ def test_special_files_are_written_in_place(tmp_path):
     assert got == ["through"] and stat.S_ISFIFO(fifo.stat().st_mode) and stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
 
+def test_a_tilde_is_the_user_s_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    files.text("~/words.txt", "words")
+    assert (tmp_path / "words.txt").read_text() == "words"
+
+
 @pytest.mark.parametrize("address", ["s3://bucket/run.txt", pathlib.Path("s3://bucket/run.txt")])
 def test_nothing_is_written_to_an_address(address, tmp_path, monkeypatch):
     """It would go to a folder "s3:" here."""

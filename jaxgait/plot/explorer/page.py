@@ -115,7 +115,7 @@ class Explorer:
             ValueError: for another extension than .html.
             ModuleNotFoundError: if Plotly is missing, with what to install.
         """
-        path = pathlib.Path(path)
+        path = files.local(path)
         if path.suffix.lower() != ".html":
             raise ValueError(f"cannot write {path}: the name of a page must end in .html")
         page = self.html
