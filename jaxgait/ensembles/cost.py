@@ -18,11 +18,14 @@ from jaxgait.ensembles.members import Members
 from jaxgait.ensembles.plan import Plan, bytes_per_member, compile_blocks, default_workers
 from jaxgait.ensembles.room import disk_bytes, disk_files, free_bytes, free_files
 from jaxgait.ensembles.store import finished, root_of
-from jaxgait.ensembles.workers import run_blocks
+from jaxgait.ensembles.workers import Results, run_blocks
 from jaxgait.model import Model
 from jaxgait.solve.smooth import FLOAT64_RETRY
 from jaxgait.support.checks import count_of
 from jaxgait.support.machine import free_memory, size_text
+
+_SHORT = 1.0
+"""Time in s up to which a sample runs twice: the first blocks of a process take up to ten times as long."""
 
 
 @dataclass(frozen=True)
@@ -116,10 +119,11 @@ def estimate(model: Model, members: Members | Mapping[str, Any] | Any, **request
     before = time.perf_counter()
     sampled = _sampled(plan, workers if plan.size >= 4 * workers else 1)
     compile_blocks(sampled)  # the very program of the sample: invalid members may leave shorter blocks
-    compiled = time.perf_counter()
-    ran = [found for _, found in run_blocks(sampled, range(sampled.size), workers)]
+    compile_seconds = time.perf_counter() - before
+    ran, took = _timed(sampled, workers)
+    if took < _SHORT:
+        ran, took = _timed(sampled, workers)
     sizes = [found["status"].size for found in ran]
-    took = time.perf_counter() - compiled
     wide = [number for number, retry in enumerate(plan.retries, start=1) if retry.name == FLOAT64_RETRY]
     longest = _most_of_one_worker(plan, (block for block in range(plan.size) if block not in done), workers)
     block = math.prod(plan.block_shape)
@@ -142,10 +146,17 @@ def estimate(model: Model, members: Members | Mapping[str, Any] | Any, **request
         free_files=None if store is None else free_files(store),
         sample=sum(sizes),
         sample_seconds=took,
-        compile_seconds=compiled - before,
+        compile_seconds=compile_seconds,
         promoted=sum(int(np.isin(found["retries"], wide).sum()) for found in ran),
         seconds=longest * took / max(sizes),
     )
+
+
+def _timed(plan: Plan, workers: int) -> tuple[list[Results], float]:
+    """The results of all blocks, and the time in s that they took."""
+    before = time.perf_counter()
+    ran = [found for _, found in run_blocks(plan, range(plan.size), workers)]
+    return ran, time.perf_counter() - before
 
 
 def _sampled(plan: Plan, blocks: int) -> Plan:

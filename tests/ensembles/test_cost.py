@@ -1,8 +1,10 @@
 """The time and the memory of a scan, estimated from a sample of it."""
 
+import time
+
 import pytest
 
-from jaxgait.ensembles import StoreError, ensemble, estimate
+from jaxgait.ensembles import StoreError, cost, ensemble, estimate
 from jaxgait.ensembles.cost import duration
 from tests.ensembles.small_scan import MEMBERS, lowest
 from tests.oscillator import Oscillator
@@ -13,21 +15,33 @@ REQUEST = {"duration": 2.0, "samples": 10, "rtol": 1e-4, "observe": lowest, "ret
 @pytest.mark.slow
 def test_an_estimate_runs_a_sample_and_counts_the_blocks_of_a_store(tmp_path):
     place = tmp_path / "scan.zarr"
-    cost = estimate(Oscillator(), MEMBERS, **REQUEST, batch=8, store=place)
+    found = estimate(Oscillator(), MEMBERS, **REQUEST, batch=8, store=place)
     assert not place.exists()
-    assert (cost.members, cost.blocks, cost.workers, cost.done) == (42, 6, 1, 0)
-    assert cost.sample == cost.block == 7 and cost.seconds == pytest.approx(6 * cost.sample_seconds)
+    assert (found.members, found.blocks, found.workers, found.done) == (42, 6, 1, 0)
+    assert found.sample == found.block == 7 and found.seconds == pytest.approx(6 * found.sample_seconds)
     data = ensemble(Oscillator(), MEMBERS, **REQUEST, batch=8, store=place)
-    assert cost.result_bytes == sum(x.nbytes for x in data.data_vars.values())
+    assert found.result_bytes == sum(x.nbytes for x in data.data_vars.values())
     taken = sum(4096 * (1 if found.is_dir() else -(-found.stat().st_size // 4096)) for found in place.rglob("*"))
-    assert cost.disk_bytes == pytest.approx(taken, rel=0.3) and cost.process_bytes > cost.working_bytes
-    assert cost.disk_files == pytest.approx(sum(1 for _ in place.rglob("*")), rel=0.1)
-    assert any(f"in {cost.disk_files} files; " in line for line in cost.lines())
+    assert found.disk_bytes == pytest.approx(taken, rel=0.3) and found.process_bytes > found.working_bytes
+    assert found.disk_files == pytest.approx(sum(1 for _ in place.rglob("*")), rel=0.1)
+    assert any(f"in {found.disk_files} files; " in line for line in found.lines())
     after = estimate(Oscillator(), MEMBERS, **REQUEST, batch=8, store=place)
     assert after.done == 6 and after.seconds == 0.0
     assert any("6 of 6 blocks are in the store" in line for line in after.lines())
     with pytest.raises(StoreError, match="holds another scan"):
         estimate(Oscillator(mass=80.0), MEMBERS, **REQUEST, batch=8, store=place)
+
+
+def test_the_first_blocks_of_a_process_do_not_count(monkeypatch):
+    calls, real = [], cost.run_blocks
+
+    def slow_at_first(*request):
+        time.sleep(0.0 if calls else 0.5)
+        calls.append(request)
+        return real(*request)
+
+    monkeypatch.setattr(cost, "run_blocks", slow_at_first)
+    assert estimate(Oscillator(), {"mass": [60.0, 70.0]}, **REQUEST).sample_seconds < 0.5
 
 
 def test_arguments_are_those_of_ensemble():
