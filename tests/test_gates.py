@@ -1,9 +1,11 @@
 """The table of gates: a row that fails is reported, and the script exits with 1."""
 
+import numpy as np
 import pytest
 
-from experiments.reliability import gates, numerics, scans
+from experiments.reliability import gates, numerics, scans, stores
 from experiments.reliability.rows import below, equal
+from jaxgait import Bungee, ensemble
 
 
 def test_rows():
@@ -26,6 +28,12 @@ def test_growth_of_memory_is_that_of_the_later_half(monkeypatch, calls, growth):
     monkeypatch.setattr(scans, "resident", lambda: 1e6 * len(run))
     (row,) = scans.repeated_calls(calls)
     assert len(run) == calls and row.measured.startswith(f"{growth:g}")
+
+
+@pytest.mark.parametrize("run", [scans.QUICK, stores.REQUEST])
+def test_the_runs_of_the_gates_last_until_their_measure_has_a_value(run):
+    slowest = ensemble(Bungee(), {"mass": [100.0], "stiffness": [15.0]}, **run)
+    assert np.isfinite(slowest.clearance).all()
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from jaxgait.models.bungee.model import Bungee
 from .rows import Row, below, equal
 
 GRID = {"mass": np.linspace(40.0, 100.0, 12), "stiffness": np.linspace(15.0, 40.0, 10)}
-QUICK: dict[str, Any] = {"duration": 5.0, "samples": 20, "rtol": 1e-6, "observe": ["clearance"], "progress": False}
+QUICK: dict[str, Any] = {"duration": 10.0, "samples": 20, "rtol": 1e-6, "observe": ["clearance"], "progress": False}
 NEW = 21
 """Samples that no other gate asks for: a program of its own."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -84,7 +84,7 @@ def traces() -> Iterator[Row]:
             "the same scan again": {},
             "other members": {"members": {n: x + 1.0 for n, x in GRID.items()}},
             "another tolerance": {"rtol": 1e-5},
-            "another duration": {"duration": 4.0},
+            "another duration": {"duration": 11.0},
         }.items():
             yield equal(f"programs compiled for {what}", len(_compilations(samples=NEW, **changes)), 0)
 

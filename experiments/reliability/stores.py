@@ -27,7 +27,7 @@ from .rows import Row, below, equal
 from .scans import resident
 
 MEMBERS = {"mass": np.linspace(40.0, 100.0, 20), "stiffness": np.linspace(15.0, 40.0, 30)}
-REQUEST: dict[str, Any] = {"duration": 2.0, "samples": 10, "rtol": 1e-4, "observe": ["clearance"], "retry": False}
+REQUEST: dict[str, Any] = {"duration": 10.0, "samples": 10, "rtol": 1e-4, "observe": ["clearance"], "retry": False}
 SEED = 0
 LATEST = 0.03
 """Longest time in s between the moment that a kill waits for and the kill."""
