@@ -93,6 +93,8 @@ def named(axes: Axes) -> dict[str, Any]:
         >>> named([("mass", [60, 75])])
         {'mass': [60, 75]}
     """
+    if isinstance(axes, list | tuple) and any(isinstance(entry, Mapping) for entry in axes):
+        raise ParameterError("dicts of single members are rows of a table: give pandas.DataFrame(rows)")
     try:
         pairs: list[Any] = [(name, values) for name, values in (axes.items() if isinstance(axes, Mapping) else axes)]
     except (TypeError, ValueError) as error:

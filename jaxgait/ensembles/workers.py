@@ -124,11 +124,13 @@ def connected(cluster: Any) -> Any:
     """The client of a cluster, from its scheduler's address; a client unchanged.
 
     Raises:
-        ConnectionError: if no scheduler answers at the address.
+        ConnectionError: if no scheduler answers at the address, and for a client that is closed.
         TypeError: for anything else.
     """
     distributed = store_library("distributed")
     if isinstance(cluster, distributed.Client):
+        if cluster.status != "running":
+            raise ConnectionError(f"the Dask client is {cluster.status}: make another one, such as Client(cluster)")
         return cluster
     if not isinstance(cluster, str):
         raise TypeError(f"cluster must be an address such as 'tcp://host:8786' or a dask Client, got {cluster!r}")

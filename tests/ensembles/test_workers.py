@@ -44,6 +44,14 @@ def test_a_killed_worker_costs_only_what_it_was_running(client, tmp_path):
     assert (place / ".jaxgait" / "manifest.jsonl").read_bytes() == (other / ".jaxgait" / "manifest.jsonl").read_bytes()
 
 
+def test_a_closed_client_is_named(client):
+    other = distributed.Client(client.scheduler.address)
+    other.close()
+    with pytest.raises(ConnectionError, match=r"the Dask client is closed: make another one"):
+        workers.connected(other)
+    assert workers.connected(client) is client
+
+
 def test_threads_wait_for_a_slow_disk(tmp_path, monkeypatch):
     """Results that wait to be written are in memory."""
     started, waiting = [], []
