@@ -295,7 +295,7 @@ def _of_result(result: xr.Dataset) -> Members:
         raise ParameterError("members are masked, as by `where`: select some by isel or sel, or drop them when stacked")
     result = result if result["status"].dims else result.expand_dims("member")
     sizes = {str(dim): n for dim, n in result["status"].sizes.items()}
-    result = result.reset_index([dim for dim in sizes if getattr(result.indexes.get(dim), "nlevels", 1) > 1])  # stacked
+    result = listed(result)
     labels, values, units = {}, {}, {}
     for name, x in ((str(name), x) for name, x in result.coords.items()):
         own = tuple(dim for dim in sizes if dim in x.dims)
@@ -310,6 +310,11 @@ def _of_result(result: xr.Dataset) -> Members:
             values[value] = np.broadcast_to(box, (*sizes.values(), *rest)).reshape(-1, *rest)
             units |= {value: x.attrs["units"]} if "units" in x.attrs else {}
     return Members(tuple(sizes), tuple(sizes.values()), values, labels, units)
+
+
+def listed(result: xr.Dataset) -> xr.Dataset:
+    """A result whose stacked members, as of `result.stack(member=...)`, are numbered, with labels instead of levels."""
+    return result.reset_index([dim for dim in result.dims if hasattr(result.indexes.get(dim), "levels")])
 
 
 def check_members(model: Model, members: Members) -> None:

@@ -15,6 +15,7 @@ from matplotlib.colors import LogNorm, Normalize, to_hex
 from matplotlib.figure import Figure
 
 from jaxgait.ensembles.columns import MEMBER
+from jaxgait.ensembles.members import listed
 from jaxgait.ensembles.results import over_time
 from jaxgait.measure import with_gaps
 from jaxgait.plot.jumps import split_at_jumps
@@ -230,7 +231,7 @@ def scanned(data: xr.Dataset, variables: str | Sequence[str] = (), over: Sequenc
     """
     if "status" not in data:
         raise ValueError("nothing to draw: this is neither a run over time nor a scan with a status per member")
-    data, fixed = _arranged(data)
+    data, fixed = _arranged(listed(data))
     rows = table(data)
     if len(rows.dims) > 2:
         drawn = list(over) if {*over} < {*rows.dims} and len(over) == 2 else rows.dims[:2]

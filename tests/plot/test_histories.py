@@ -170,9 +170,10 @@ def test_members_that_ended_early_with_a_value_are_marked(dims):
     assert marked.tolist() == [[0.0, 9.0]] if len(dims) == 1 else [[0.0, 0.0]]
     if len(dims) == 2:
         assert "of those that completed: highest (▲) 5 at 1 kg, 2 kg" in of(ax)
-    sampled = data.stack(sample=dims).reset_index("sample")
+    stacked = data.stack(sample=dims)
     if len(dims) == 2:
-        assert picture(sampled, ["low"]).axes[0].collections[-1].get_offsets().tolist() == [[0.0, 0.0]]
+        for sampled in (stacked, stacked.reset_index("sample")):
+            assert picture(sampled, ["low"]).axes[0].collections[-1].get_offsets().tolist() == [[0.0, 0.0]]
 
 
 def test_small_cells_that_ended_early_are_hatched():
