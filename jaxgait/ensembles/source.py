@@ -35,7 +35,7 @@ import numpy as np
 
 import jaxgait
 from jaxgait.ensembles.objects import Opaque, is_plain, parts_of, state_of
-from jaxgait.ensembles.syntax import assigned, body, syntax, tree_of
+from jaxgait.ensembles.syntax import alone, assigned, body, syntax, tree_of
 from jaxgait.native.facts import facts
 from jaxgait.native.surroundings import changed_since_import, defined_there
 from jaxgait.support.libraries import is_installed
@@ -438,6 +438,7 @@ def _is_value(x: Any) -> bool:
 
 
 @functools.cache
+@alone
 def _read(path: pathlib.Path, changed: int) -> tuple[str, tuple[tuple[str, str], ...]]:
     """The digest of a file, and what it imports of jaxgait: modules, each with a name in it or with none."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

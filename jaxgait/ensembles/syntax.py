@@ -6,10 +6,14 @@ import ast
 import functools
 import inspect
 import textwrap
+import threading
 import types
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+_PARSER = threading.Lock()
 
 
 def syntax(node: Any) -> str:
@@ -46,6 +50,18 @@ def _is_docstring(node: Any) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
+def alone(function: F) -> F:
+    """For what parses: Python 3.11 raises SystemError in several threads at once (python/cpython#106905)."""
+
+    @functools.wraps(function)
+    def locked(*args: Any) -> Any:
+        with _PARSER:
+            return function(*args)
+
+    return cast(F, locked)
+
+
+@alone
 def tree_of(x: Any, codes: Sequence[types.CodeType]) -> ast.AST | None:
     """The syntax tree of a function or class; None if there is no source, or if what runs is older than its file.
 

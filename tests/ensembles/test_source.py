@@ -7,6 +7,7 @@ import importlib.util
 import sys
 import threading
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import diffrax
 import equinox as eqx
@@ -20,7 +21,7 @@ from jaxgait.ensembles import source
 from jaxgait.ensembles.fingerprint import _model, differences
 from jaxgait.ensembles.objects import Opaque
 from jaxgait.ensembles.source import ARRANGEMENT, Sources
-from jaxgait.ensembles.syntax import syntax
+from jaxgait.ensembles.syntax import syntax, tree_of
 from jaxgait.measure import Measure
 from jaxgait.mechanics.friction import Stribeck
 from jaxgait.models.bungee.measures import MEASURES
@@ -117,6 +118,13 @@ def changed(one, other):
     found = {name for name in {**one, **other} if one.get(name) != other.get(name)}
     assert not found or ARRANGEMENT in found
     return found - {ARRANGEMENT}
+
+
+def test_several_threads_read_source_at_once():
+    """As of scans into stores on a thread each."""
+    with ThreadPoolExecutor(4) as pool:
+        found = [*pool.map(lambda kind: tree_of(kind, []), [Sources, Prosthesis, Bungee, Stribeck] * 8)]
+    assert [tree.name for tree in found[-4:]] == ["Sources", "Prosthesis", "Bungee", "Stribeck"]
 
 
 def test_a_renamed_file_changes_nothing(tmp_path):
