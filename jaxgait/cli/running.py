@@ -338,7 +338,11 @@ def possible_measures(
 
 def _save(data: xr.Dataset, out: pathlib.Path | None) -> None:
     if out is not None:
-        export(data, out) if out.suffix.lower() in ENDINGS else files.netcdf(out, data)
+        if out.suffix.lower() in ENDINGS:
+            with files.saved_elsewhere(out, data):
+                export(data, out)
+        else:
+            files.netcdf(out, data)
         print(f"wrote {out}")
         if (about := metadata_path(out)).is_file() and out.suffix.lower() == ".csv":
             print(f"wrote {about}, its provenance")

@@ -131,10 +131,21 @@ def netcdf(path: str | os.PathLike[str], result: xr.Dataset) -> None:
     Raises:
         OSError: naming the file, and the one that holds the result instead.
     """
-    try:
+    with saved_elsewhere(path, result):
         _netcdf(pathlib.Path(path), result)
+
+
+@contextlib.contextmanager
+def saved_elsewhere(path: str | os.PathLike[str], result: xr.Dataset) -> Iterator[None]:
+    """If the block cannot write the file of a result, it is written as NetCDF into a temporary folder.
+
+    Raises:
+        OSError: that of the block, then naming the file that holds the result instead.
+    """
+    try:
+        yield
     except OSError as error:
-        spare = pathlib.Path(tempfile.mkdtemp(prefix="jaxgait-"), pathlib.Path(path).name)
+        spare = pathlib.Path(tempfile.mkdtemp(prefix="jaxgait-"), pathlib.Path(path).with_suffix(".nc").name)
         try:
             _netcdf(spare, result)
         except OSError:

@@ -1,5 +1,7 @@
 """`jaxgait scan`: a grid from the command line, into a store and a file, continued, or an error."""
 
+import errno
+import os
 import pathlib
 import re
 
@@ -49,6 +51,23 @@ def test_the_members_of_a_scan_are_the_rows_of_a_table(tmp_path, capsys):
     assert np.isfinite(rows["x_end (m)"]).all()
     output = stopped([*GRID, "--trajectories", "--out", str(tmp_path / "all.csv")], 2, capsys)
     assert "all.csv has one row for each member, without time histories: leave out --trajectories" in output
+
+
+def test_a_table_that_cannot_be_written_is_saved_elsewhere(tmp_path, monkeypatch, capsys):
+    (tmp_path / "spare").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spare"))
+    write = pathlib.Path.write_bytes
+
+    def full(path, content):
+        if path.parent == tmp_path:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, content)
+
+    monkeypatch.setattr(pathlib.Path, "write_bytes", full)
+    output = stopped([*GRID, "--out", str(tmp_path / "members.csv")], 2, capsys)
+    assert "members.csv: No space left on device; instead, the result was saved to" in output
+    (kept,) = (tmp_path / "spare").glob("*/members.nc")
+    assert xr.load_dataset(kept, engine="h5netcdf").status.size == 6
 
 
 def test_the_picture_of_one_value_of_a_further_dimension_is_selected(tmp_path, capsys):
