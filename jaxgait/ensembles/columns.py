@@ -304,6 +304,8 @@ def _labels(name: Any, given: Any) -> np.ndarray:
             )
     if x.dtype.kind in "fMm" and bool(np.isnan(x).any()):
         raise ParameterError(f"a label {name!r} of the rows is missing: give every row one")
+    if x.dtype.kind == "M" and not (np.datetime64("1678") <= x.min() and x.max() < np.datetime64("2262")):
+        raise ParameterError(f"a date {name!r} of the rows is not between 1678 and 2261, as in files: make them text")
     return x
 
 

@@ -179,6 +179,10 @@ def test_units_that_do_not_fit_raise(members, message):
         (lambda: zipped({"mass": PEOPLE.mass, "stiffness": PEOPLE.stiffness[::-1]}), "different labels"),
         (lambda: zipped(PEOPLE.rename_axis("a/b")), "the index of a table: names must not contain '/'"),
         (lambda: zipped(PEOPLE.set_axis([1.0, None, 3.0])), "label 'member' of the rows is missing"),
+        (
+            lambda: zipped(PEOPLE.set_axis(np.array(["1990", "2000", "2300"], "M8[s]"))),
+            "a date 'member' of the rows is not between 1678 and 2261",
+        ),
         (lambda: zipped(PEOPLE.set_axis([1, "a", 3])), "must be text, numbers or dates, got 1"),
         (
             lambda: check_members(Oscillator(), zipped(PEOPLE.rename_axis("limit"))),
