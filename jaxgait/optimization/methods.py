@@ -297,6 +297,8 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettin
         end = SearchEnd(clip_to_box(found.x), converged, USED_UP if used_up else str(found.message))
         outside = bool(settings.goal.limits) and at.slack(end.x).min() < -MAX_VIOLATION
         gave_up = not (found.success or used_up) if guided else outside
+        if gave_up and outside:
+            restore_limits(at.slack, at.slack_slopes, end.x)  # next to it may be the best point within the limits
         return end._replace(x=at.best) if gave_up and at.met else end
 
     def search(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:

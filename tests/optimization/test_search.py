@@ -10,6 +10,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 import pytest
+import scipy.optimize
 
 from jaxgait import Log
 from jaxgait.measure import Measure
@@ -445,6 +446,14 @@ def test_the_evaluations_of_tolerances_are_shown_too(capsys, progress):
     found = optimize(Oscillator(), maximize="excursion", over=BOX, starts=1, **QUICK | {"progress": progress})
     runs = [int(text) for text in re.findall(r"tolerances: (\d+)run", capsys.readouterr().err)]
     assert found.local is not None and (max(runs) >= 2 * 2 * len(BOX) + 2 if progress else not runs)
+
+
+def test_a_search_that_gives_up_just_outside_the_limits_keeps_what_it_gained(monkeypatch):
+    """SLSQP follows curved limits a little outside of them: only the start met them, and it was taken for the best."""
+    given_up = scipy.optimize.OptimizeResult(x=np.array([0.4999]), success=False, nit=3, message="incompatible")
+    monkeypatch.setattr(scipy.optimize, "minimize", lambda *args, **options: given_up)
+    ended = METHODS["SLSQP"](limited, np.array([0.9]), settings("excursion >= 0.5"))
+    assert ended.x == pytest.approx(0.5, abs=1e-7)
 
 
 def test_a_start_outside_the_limits_is_not_the_best_point():
