@@ -14,6 +14,7 @@ from jaxgait.motion.capture.coordinates import has_joints
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.recording import LOADED_FORCE, GroundReaction, Recording, with_forces
 from jaxgait.motion.text import distinct
+from jaxgait.support.checks import shown
 
 SAME_MOTION, LEAST_COMMON = 1e-3, 0.5
 """Difference in m or rad (root mean square), and time in s, by which two recordings show the same motion."""
@@ -41,6 +42,7 @@ def together(found: Sequence[Recording]) -> list[Recording]:
     common with theirs (walk_fast_markers.trc, walk_fast_grf.mot).
 
     Raises:
+        TypeError: for anything but a list of recordings.
         ValueError: without recordings.
         MotionFormatError: if all contain only ground forces, a file of forces fits none or comes with a trial that has
             its own, it is not clear of which trial it is, as where one would have two files and another none, or joint
@@ -58,6 +60,8 @@ def together(found: Sequence[Recording]) -> list[Recording]:
         >>> print(len(found), found[0].file, found[0].forces[0].name)
         1 walk.trc plate 1
     """
+    if not (isinstance(found, list | tuple) and all(isinstance(one, Recording) for one in found)):
+        raise TypeError(f'give a list of recordings, such as [read_recording("walk.c3d")], got {shown(found)}')
     if not found:
         raise ValueError("give at least one recording of a walk, got none")
     moving = [r for r in found if r.markers or r.angles]

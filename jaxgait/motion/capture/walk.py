@@ -197,6 +197,7 @@ def measure(
         mass: of the person in kg; by default from the file, or from the ground forces.
 
     Raises:
+        TypeError: for anything but a list of recordings.
         ValueError: for another side, no recordings, a speed that is not positive, and a mass that no person has.
         MotionFormatError: if a trial has no such leg, there is no whole stride, the trials are of different people, or
             ground forces fit no trial.
@@ -257,7 +258,7 @@ def measure_both(
         has no whole stride, is not among them; a warning of the other one says why.
 
     Raises:
-        ValueError, MotionFormatError: as `measure`; if neither leg can be measured, as for the right one.
+        TypeError, ValueError, MotionFormatError: as `measure`; if neither leg can be measured, as for the right one.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure_both
