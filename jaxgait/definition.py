@@ -78,7 +78,8 @@ ENDINGS = ("_end", "_before", "_after", "_gradient")
 """Endings of the names of results that are derived from others."""
 
 _MOTION_METHODS = ("vector_field", "phases", "kinetics", "advance", "state_at")
-"""The methods by which a model may define its motion, see `jaxgait.kinds`."""
+_MOTIONS = (*_MOTION_METHODS, "transitions", "contacts", "step_amounts")
+"""All methods of the kinds of motion, see `jaxgait.kinds`."""
 
 _NEAR = 0.85
 """Least similarity of a name to one of `Model`'s for which it is probably meant."""
@@ -145,7 +146,9 @@ def name_taken(variables: Collection[str], parameters: Iterable[str] = (), dims:
 
 
 def warn_of_near_hooks(cls: type, base: type) -> None:
-    """Warns of public names that a class adds and that are nearly one of its base's, which it leaves as they are.
+    """Warns of public names that a class adds and that are nearly one which it leaves as it is.
+
+    The latter are the names of its base and the equations of motion that it inherits.
 
     Warns:
         UserWarning: naming both.
@@ -155,7 +158,8 @@ def warn_of_near_hooks(cls: type, base: type) -> None:
         >>> from jaxgait.definition import warn_of_near_hooks
         >>> warn_of_near_hooks(Bungee, Model)  # no warning
     """
-    optional = {name for name in vars(base) if not name.startswith("_")} - vars(cls).keys()
+    inherited = {name for name in _MOTIONS if hasattr(cls, name)}
+    optional = ({name for name in vars(base) if not name.startswith("_")} | inherited) - vars(cls).keys()
     for name in vars(cls).keys() - inspect.get_annotations(cls).keys():
         near = difflib.get_close_matches(name, optional, n=1, cutoff=_NEAR)
         if near and not name.startswith("_") and not any(hasattr(one, name) for one in cls.__bases__):

@@ -76,7 +76,13 @@ def test_a_method_that_should_be_a_property_is_named_when_the_class_is_defined()
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("output", "outputs"), ("initialstate", "initial_state"), ("measure", "measures")]
+    ("name", "meant"),
+    [
+        ("output", "outputs"),
+        ("initialstate", "initial_state"),
+        ("measure", "measures"),
+        ("vectorfield", "vector_field"),
+    ],
 )
 def test_a_name_that_is_nearly_one_of_a_model_s_is_warned_of_when_the_class_is_defined(name, meant):
     with pytest.warns(UserWarning, match=f"no simulation uses {name} of Near, .*: did you mean {meant}?"):
