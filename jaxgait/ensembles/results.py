@@ -200,7 +200,9 @@ def rebuilt(run: xr.Dataset) -> Model:
         >>> print(float(rebuilt(xr.Dataset(attrs=recorded)).mass))  # kg
         80.0
     """
-    kind, name = recorded_class(run), str(run.attrs.get("model"))
+    if "model" not in run.attrs:
+        raise ValueError("the data do not state the model that they are of: give model=...")
+    kind, name = recorded_class(run), str(run.attrs["model"])
     made, again = registry.made_here(str(run.attrs.get(SESSION_CLASS, "")))
     if kind is None or (run.attrs.get("module") == "__main__" and made is None):
         if run.attrs.get("module") == "__main__":

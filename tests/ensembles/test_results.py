@@ -43,6 +43,12 @@ def test_other_files_raise(tmp_path):
         open_result(tmp_path / "best.json")
 
 
+def test_data_without_a_model_are_not_said_to_be_of_the_model_none():
+    """As those of `jaxgait.models.exoskeleton.histories`, which an animation shows with `model=`."""
+    with pytest.raises(ValueError, match="^the data do not state the model that they are of: give model"):
+        rebuilt(xr.Dataset())
+
+
 def test_a_class_of_the_running_script_is_not_taken_for_that_of_another(monkeypatch):
     monkeypatch.setattr(sys.modules["__main__"], "Jump", Bungee, raising=False)
     recorded = {"model": "Jump", "module": "__main__", "parameters": "{}", "contents": "{}"}
