@@ -45,7 +45,7 @@ def test_other_files_raise(tmp_path):
 
 def test_data_without_a_model_are_not_said_to_be_of_the_model_none():
     """As those of `jaxgait.models.exoskeleton.histories`, which an animation shows with `model=`."""
-    with pytest.raises(ValueError, match="^the data do not state the model that they are of: give model"):
+    with pytest.raises(ValueError, match="the data do not state the model that they are of: give model="):
         rebuilt(xr.Dataset())
 
 
