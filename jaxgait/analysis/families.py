@@ -43,6 +43,7 @@ from jaxgait.native import kept
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import Rule, many
+from jaxgait.solve.checks import check_model
 from jaxgait.solve.periodic import TOLERANCE, Closing, FixedPoint, ReturnMap, checked_search, linearised, search_rule
 from jaxgait.solve.sections import check_section
 from jaxgait.support import checks
@@ -228,8 +229,10 @@ def fixed_points(
         raise ValueError(f"z0 must be one point, or one for each of {count} members, got the shape {np.shape(z0)}")
     z = np.broadcast_to(np.asarray(z0, dtype=float), (count, np.shape(z0)[-1]))
     if count:
-        checked_search(with_parameters(model, values), z[0], order, tolerance, max_iterations)
-        check_section(return_map, with_parameters(model, {name: x[0] for name, x in values.items()}), z[0])
+        check_model(with_parameters(model, values))
+        first = with_parameters(model, {name: x[0] for name, x in values.items()})
+        checked_search(first, z[0], order, tolerance, max_iterations)
+        check_section(return_map, first, z[0])
     if not np.isfinite(z).all():
         raise ValueError(f"z0 must be finite, got {z[~np.isfinite(z).all(axis=1)][0]}")
     compiled = functools.partial(_closures, Closing(return_map, order), model)

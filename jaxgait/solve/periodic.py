@@ -30,6 +30,7 @@ from jaxtyping import Array, ArrayLike, Float, Int
 
 from jaxgait.native import kept, looped
 from jaxgait.outcome import Outcome, warn_of_search
+from jaxgait.parameters import check_single
 from jaxgait.precision import Precision, cast, float64_default, in_force
 from jaxgait.roots import CONVERGED, Root, Rule, root
 from jaxgait.solve.checks import check_model
@@ -328,7 +329,7 @@ def checked_search(
     Raises:
         ValueError: for an impossible guess, count or tolerance.
         TypeError: for a class instead of an instance of the model.
-        jaxgait.parameters.ParameterError: for impossible parameters.
+        jaxgait.parameters.ParameterError: for impossible parameters, and for several values of one.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -339,6 +340,9 @@ def checked_search(
             ...
         ValueError: z0 must be finite, got [0.2 nan]
     """
+    checks.an_instance(model)
+    if hasattr(model, "validate"):
+        check_single(model)
     check_model(model)
     checks.count("order", order)
     checks.count("max_iterations", max_iterations)
