@@ -190,12 +190,14 @@ def hybrid_dynamics(
             inertia[p] = inertia[p] + motion.local[i].inertia_to_parent(through)
             force[p] = force[p] + motion.local[i].force_to_parent(left)
 
-    accelerations: list[Any] = []
+    accelerations, rates, forces = [], [], []
     for i, section in enumerate(sections):
         a, free_vdot = section.accelerate(_of_parent(tree, motion, i, accelerations, gravity))
         accelerations.append(a)
-        vdot = algebra.put(vdot, section.free, free_vdot)
-        tau = algebra.put(tau, section.driven, algebra.components(section.S_driven, inertia[i] @ a + force[i]))
+        rates.append(free_vdot)
+        forces.append(algebra.components(section.S_driven, inertia[i] @ a + force[i]))
+    vdot = algebra.put(vdot, [section.free for section in sections], rates)
+    tau = algebra.put(tau, [section.driven for section in sections], forces)
     if rotors is not None:
         tau = tau + jnp.where(flags, rotors * vdot, 0.0)
     bodies = [a - algebra.upward(motion.world[i], gravity) for i, a in enumerate(accelerations)]

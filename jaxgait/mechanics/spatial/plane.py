@@ -7,6 +7,7 @@ those of `vectors`, `joints` and `space`; under `vmap` everything here becomes s
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -309,10 +310,10 @@ def components(S: Sequence[Vector], wrench: Vector) -> Numbers:
 
 
 @float64_default
-def put(values: Sequence[Number], where: Sequence[int], new: Sequence[Number]) -> Numbers:
-    """The numbers with those at `where` replaced."""
+def put(values: Sequence[Number], where: Sequence[Sequence[int]], new: Sequence[Sequence[Number]]) -> Numbers:
+    """The numbers with those at each of `where` replaced."""
     found = list(values)
-    for i, x in zip(where, new, strict=True):
+    for i, x in zip(itertools.chain(*where), itertools.chain(*new), strict=True):
         found[i] = x
     return found
 

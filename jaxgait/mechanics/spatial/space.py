@@ -87,9 +87,18 @@ def components(S: Float[Array, "6 k"], wrench: Vec6) -> Float[Array, " k"]:
 
 
 @float64_default
-def put(values: Float[Array, " nv"], where: np.ndarray, new: Float[Array, " k"]) -> Float[Array, " nv"]:
-    """The numbers, shape (nv,), with those at `where` replaced."""
-    return jnp.asarray(values).at[where].set(new)
+def put(values: Float[Array, " nv"], where: Sequence[np.ndarray], new: Sequence[Array]) -> Float[Array, " nv"]:
+    """The numbers, shape (nv,), with those at each of `where` replaced.
+
+    Joined, not scattered: XLA compiles a loop for every scatter, of which a robot's program would have hundreds.
+    """
+    taken = np.concatenate([np.zeros(0, dtype=int), *where])
+    if not taken.size:
+        return jnp.asarray(values)
+    rest = np.setdiff1d(np.arange(len(values)), taken)
+    order = np.concatenate([taken, rest])
+    found = jnp.concatenate([*new, *([jnp.asarray(values)[rest]] if rest.size else [])])
+    return found if (order[:-1] < order[1:]).all() else found[np.argsort(order)]
 
 
 @float64_default
@@ -129,6 +138,8 @@ class Section(NamedTuple):
         columns = np.arange(rows.start, rows.stop)
         mask = prescribed[columns]
         free, driven = columns[~mask], columns[mask]
+        if not driven.size:
+            return cls(free, driven, S, S[:, :0], bias, tau[rows])
         S_free, S_driven = S[:, ~mask], S[:, mask]
         return cls(free, driven, S_free, S_driven, bias + S_driven @ vdot[driven], tau[free])
 
@@ -161,5 +172,7 @@ def inverse_spd(A: Float[Array, "k k"]) -> Float[Array, "k k"]:
     for k in range(n):
         pivot = 1.0 / A[k, k]
         row, column = A[k] * pivot, A[:, k]
-        A = (A - column[:, None] * row[None, :]).at[k].set(row).at[:, k].set(-column * pivot).at[k, k].set(pivot)
+        at = np.arange(n) == k  # selected, not scattered, as in `put`
+        A = jnp.where(at, (-column * pivot)[:, None], A - column[:, None] * row[None, :])
+        A = jnp.where(at[:, None], jnp.where(at, pivot, row), A)
     return A
