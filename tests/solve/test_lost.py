@@ -91,7 +91,9 @@ def test_a_branch_of_ever_longer_periods_says_why_it_ends():
     assert branch.why_stopped.endswith("beyond, the motion does not return: it is not back after 8 s, the max_time")
 
 
-@pytest.mark.parametrize("return_map", [lambda p, z: 1.0 * z, lambda p, z: z * (1.0 + 1e-13) + 1e-12], ids=str)
+@pytest.mark.parametrize(
+    "return_map", [lambda p, z: 1.0 * z, lambda p, z: z * (1.0 + 1e-13) + 1e-12], ids=("1", "nearly 1")
+)
 def test_gaits_that_are_not_isolated_are_not_found(return_map):
     """The last step would lead anywhere."""
     with pytest.warns(NoOrbit, match="a multiplier is .1: the gait is one of many, as of a motion that keeps"):
