@@ -4,6 +4,9 @@
 
 Each vector field is compiled by `jax.jit(jax.vmap(...))` for many states at once; the best of several repetitions
 counts. To compare two versions of the package, run it in both, one after the other and more than once.
+
+Then a leg of three links (ten states, one foot on the ground), with a kernel and left to XLA: processor time in s of
+the first run of one second, with an empty cache, and of the next; and of 64 members, likewise.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+import unittest.mock
 from collections.abc import Callable
 from typing import Any
 
@@ -18,12 +22,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxgait import precision
+from jaxgait import ensemble, precision, simulate
+from jaxgait.mechanics.contact import HuntCrossley
+from jaxgait.mechanics.friction import Coulomb
+from jaxgait.mechanics.spatial import Link, hinge, planar
 from jaxgait.models.creeper.chain import CreeperChain
 from jaxgait.models.exoskeleton.model import Exoskeleton
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.robot import JumpingRobot
 from jaxgait.models.jumper.spatial import SpatialJumper
+from jaxgait.models.tree import ContactPoint, Spring, TreeModel
+from jaxgait.native import reading
+
+from .bench import compiled_anew
 
 MEMBERS, REPEATS, SPREAD = 2048, 60, 1e-3
 
@@ -37,6 +48,11 @@ def main() -> None:
         found = {name: _rate(*case) for name, case in _cases().items()}
     for name, rate in found.items():
         print(f"{name:24s} {rate:12,.0f} evaluations/s")
+    for most in (reading.MAX_VALUES, 0):
+        with unittest.mock.patch.object(reading, "MAX_VALUES", most), compiled_anew():
+            taken = _leg(samples=301 if most else 300)  # of one number, the program in memory would serve both
+            times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in taken.items())
+        print(f"leg of three links, {'a kernel' if most else 'left to XLA'}: {times}")
     if file:
         with open(file, "w") as out:
             json.dump(found, out, indent=1)
@@ -51,6 +67,34 @@ def _cases() -> dict[str, tuple[Callable, Any]]:
         found[type(model).__name__] = (_field(ready), _around(start))
     chain = precision.cast(CreeperChain())
     found["CreeperChain.drive_force"] = (chain.drive_force, jnp.linspace(0.0, 1.0, MEMBERS))
+    return found
+
+
+def _leg(samples: int) -> dict[str, float]:
+    """Processor time in s of a first and a next run, and ensemble, of a leg."""
+    rod = {"mass": 5.0, "com": (0.0, 0.0, -0.2), "inertia": np.diag([0.07, 0.07, 0.002])}
+    leg = TreeModel(
+        [
+            Link("trunk", None, planar(), mass=50.0, inertia=np.eye(3)),
+            Link("thigh", "trunk", hinge((0, 1, 0)), **rod),
+            Link("shank", "thigh", hinge((0, 1, 0)), offset=(0.0, 0.0, -0.4), **rod),
+        ],
+        contacts={"foot": ContactPoint("shank", HuntCrossley(5e4, 0.5, 1e4), Coulomb(0.8), position=(0.0, 0.0, -0.4))},
+        drives={"hip": Spring("thigh", stiffness=500.0, damping=5.0), "knee": Spring("shank", stiffness=900.0)},
+        start={"trunk.z": 0.9, "thigh": 0.4, "shank": -0.8},
+    )
+    options = {"duration": 1.0, "samples": samples, "progress": False}
+    gravity = {"gravity": np.linspace(8.0, 10.0, 64)}
+    work: dict[str, Callable] = {
+        "run": lambda: simulate(leg, **options),
+        "ensemble": lambda: ensemble(leg, gravity, trajectories=["q"], **options),
+    }
+    found = {}
+    for name, run in work.items():
+        for when in ("first", "next"):
+            before = time.process_time()
+            run()
+            found[f"{when} {name}"] = time.process_time() - before
     return found
 
 

@@ -11,7 +11,7 @@ import contextlib
 import functools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from jaxgait.native import directions, reading, scans
@@ -34,7 +34,10 @@ from jaxgait.native.primitives import Branches, Call, Scan, While, read
 from jaxgait.native.reading import Array, ArrayRef, Reader
 
 MAX_FACTOR = 9
-"""Multiple of `jaxgait.native.reading.MAX_VALUES` up to which a program with many directions is read."""
+"""Multiple of `jaxgait.native.reading.LONG` up to which a program is read, of which directions may become a loop."""
+UNREADABLE = 2
+"""Multiple of the values that are read beyond which the operations of a program are too many: measured on all
+mechanisms, operations are 0.1 to 1.4 times the values."""
 
 MAX_MADE, MAX_MADE_TOGETHER = 256, 512
 """Numbers up to which an array rebuilt in each iteration is kept in registers, and all of them together. The
@@ -70,24 +73,72 @@ def read_loop(
     shapes = [aval.shape for aval in avals]
     if registers is None:
         if (fewer := _below_records(shapes)) < MAX_IN_REGISTERS:
-            with contextlib.suppress(Unsupported):
+            try:
                 return read_loop(loop, avals, wanted, derived, assured, fewer)
+            except Unsupported as reason:
+                if _is_final(reason, derived):
+                    raise
         registers = MAX_IN_REGISTERS
-    most = MAX_FACTOR * reading.MAX_VALUES
+    most = MAX_FACTOR * reading.LONG
+    if _operations(loop.body.jaxpr) > UNREADABLE * most:
+        raise reading.TooLong
     reader = functools.partial(Reader, assured, registers)
     finished = functools.partial(_finished, loop, avals, wanted, derived)
-    lengths = directions.lengths(shapes, above=2)[:2]
+    shorter = functools.partial(_shorter, loop, shapes, registers, reader, finished)
     try:
-        longest = min(most, reading.MAX_VALUES * max(directions.lengths(shapes, above=1), default=1))
-        return finished(reader(longest), directions.MAX_UNROLLED)
-    except Unsupported:
-        if made := _rebuilt(loop, registers, lengths):
-            with contextlib.suppress(Unsupported):
-                return finished(reader(in_registers=made), directions.MAX_UNROLLED)
-        for n in lengths:  # all directions may be too much, but each of them not
-            with contextlib.suppress(Unsupported):
-                return finished(reader(most, n), 2)
-        raise
+        whole = finished(reader(most), directions.MAX_UNROLLED, reading.most_values())
+    except Unsupported as reason:
+        if _is_final(reason, derived) or not (found := shorter()):
+            raise
+        return found
+    long = derived and count(whole.statements) > reading.LONG
+    return (shorter() if long else None) or whole
+
+
+def _is_final(reason: Unsupported, derived: bool) -> bool:
+    """Whether no other form of a loop helps: it is too long, and there are no directions of derivatives to shorten."""
+    return isinstance(reason, reading.TooLong) and not derived
+
+
+def _shorter(
+    loop: While | Scan,
+    shapes: Sequence[tuple[int, ...]],
+    registers: int,
+    reader: Callable[..., Reader],
+    finished: Callable[..., Code],
+) -> Code | None:
+    """Other forms of a loop: arrays that it rebuilds in registers, or one direction of its derivatives at a time."""
+    lengths = directions.lengths(shapes, above=2)[:2]
+    if made := _rebuilt(loop, registers, lengths):
+        with contextlib.suppress(Unsupported):
+            return finished(reader(in_registers=made), directions.MAX_UNROLLED)
+    for n in lengths:  # all directions may be too much, but each of them not
+        with contextlib.suppress(Unsupported):
+            return finished(reader(MAX_FACTOR * reading.LONG, n), 2)
+    return None
+
+
+def _operations(jaxpr: Any) -> int:
+    """The scalar operations of a program, those of a loop in it once."""
+    total = 0
+    for e in jaxpr.eqns:
+        size = sum(math.prod(v.aval.shape) for v in e.outvars)
+        if inside := _inside(e):
+            total += sum(_operations(program.jaxpr) for program in inside)
+        elif e.primitive.name in reading.ELEMENTWISE:
+            total += size
+        elif e.primitive.name == "dot_general":
+            ((summed, _), _) = e.params["dimension_numbers"]
+            total += 2 * size * math.prod(e.invars[0].aval.shape[i] for i in summed)
+    return total
+
+
+def _inside(equation: Any) -> tuple[Any, ...]:
+    """The programs that an equation calls, repeats or chooses from."""
+    found = read(equation.primitive.name, equation.params, len(equation.invars))
+    if isinstance(found, While | Scan):
+        return (found.body,)
+    return found.branches if isinstance(found, Branches) else (found.program,) if isinstance(found, Call) else ()
 
 
 def _rebuilt(loop: While | Scan, registers: int, lengths: Sequence[int]) -> frozenset[int]:
@@ -116,11 +167,7 @@ def _written(jaxpr: Any) -> set[int]:
     for e in jaxpr.eqns:
         if e.primitive.name.startswith(WRITES):
             found.add(math.prod(e.outvars[0].aval.shape))
-        inner = read(e.primitive.name, e.params, len(e.invars))
-        programs = (inner.body,) if isinstance(inner, While | Scan) else ()
-        programs = inner.branches if isinstance(inner, Branches) else programs
-        programs = (inner.program,) if isinstance(inner, Call) else programs
-        found.update(*(_written(program.jaxpr) for program in programs))
+        found.update(*(_written(program.jaxpr) for program in _inside(e)))
     return found
 
 
@@ -142,8 +189,15 @@ def _carried(loop: While | Scan) -> slice:
 
 
 def _finished(
-    loop: While | Scan, avals: Sequence[Any], wanted: Sequence[bool], derived: bool, reader: Reader, few: int
+    loop: While | Scan,
+    avals: Sequence[Any],
+    wanted: Sequence[bool],
+    derived: bool,
+    reader: Reader,
+    few: int,
+    longest: int | None = None,
 ) -> Code:
+    """Code of at most `longest` statements, by default `jaxgait.native.reading.LONG`."""
     results = scans.whole(reader, loop, avals) if isinstance(loop, Scan) else _results(reader, loop, avals)
     for i, x in enumerate(results):
         reader.code.results.append(x.memory if isinstance(x, ArrayRef) else tuple(x.ravel().tolist()))
@@ -154,8 +208,8 @@ def _finished(
     directions.joined(reader.code, [aval.shape for aval in avals], _carried(loop) if derived else None, few)
     reader.code.statements = pruned(reader.code)
     reader.code.statements = list(fused(reader.code))
-    if count(reader.code.statements) > reading.MAX_VALUES:
-        raise reading.too_long()
+    if count(reader.code.statements) > min(longest or reading.LONG, reading.most_values()):
+        raise reading.TooLong
     _narrow(reader.code, wanted)
     return reader.code
 

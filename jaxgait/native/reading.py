@@ -27,8 +27,13 @@ MAX_TEMPORARY_BYTES = 16_384
 MAX_IN_TABLE = 16_384
 """Most numbers of a constant array in memory."""
 
-MAX_VALUES = 40_000
-"""Largest number of values of a kernel: LLVM's time grows faster than in proportion (28 000 operations: 9 s)."""
+LONG = 40_000
+"""Number of values above which a loop over directions is to shorten a kernel; also the largest number on GPUs."""
+
+MAX_VALUES = 100_000
+"""Largest number of values of a kernel on CPUs. LLVM's time grows faster than in proportion to it, XLA's does not: the
+first run of a leg of three links (50 000 values) takes 9 s with a kernel and 20 s without, and the next 0.2 and 4.7 s
+(`experiments.benchmarks.trees`). From about 130 000 values on, XLA compiles sooner."""
 
 IDENTITIES = frozenset(["computed_once", "copy", "copy_p", "nonbatchable", "optimization_barrier", "stop_gradient"]) | {
     *("nondifferentiable", "nondifferentiable_backward", "pvary")
@@ -44,9 +49,16 @@ INLINED = frozenset(["maybe_set", "vprim"])
 """Primitives of equinox that are programs."""
 
 
-def too_long() -> Unsupported:
-    """The error for a program with too many values."""
-    return Unsupported(f"more than {MAX_VALUES} values")
+def most_values() -> int:
+    """Largest number of values of a kernel for the device in use."""
+    return MAX_VALUES if jax.default_backend() == "cpu" else min(LONG, MAX_VALUES)
+
+
+class TooLong(Unsupported):
+    """A program with too many values."""
+
+    def __init__(self) -> None:
+        super().__init__(f"more than {most_values()} values")
 
 
 class ArrayRef(NamedTuple):
@@ -92,7 +104,7 @@ class Reader:
         self,
         assured: Sequence[str] = (),
         registers: int = MAX_IN_REGISTERS,
-        longest: int = MAX_VALUES,
+        longest: int = LONG,
         parts: int = 1,
         in_registers: Collection[int] = (),
     ):
@@ -112,7 +124,7 @@ class Reader:
         if named(np.dtype(dtype)) not in TYPES:
             raise Unsupported(f"values of type {dtype}")
         if len(self.code.dtypes) >= self._longest:
-            raise too_long()
+            raise TooLong
         self.code.dtypes.append(np.dtype(dtype))
         return len(self.code.dtypes) - 1
 

@@ -135,10 +135,13 @@ class _Dense:
         return s * jnp.eye(len(J), dtype=J.dtype) - J
 
     def factor(self, W: Any) -> Any:
-        return jsl.lu_factor(W)
+        factors, _, rows = jax.lax.linalg.lu(W)  # (kernels have no operation for what `lu_solve` makes of the pivots)
+        return factors, rows
 
     def solve(self, factors: Any, b: Components) -> Components:
-        return [jsl.lu_solve(factors, b[0])]
+        LU, rows = factors
+        x = jsl.solve_triangular(LU, b[0][rows], lower=True, unit_diagonal=True)
+        return [jsl.solve_triangular(LU, x)]
 
     def product(self, W: Any, x: Components) -> Components:
         return [W @ x[0]]

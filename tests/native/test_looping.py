@@ -12,6 +12,7 @@ from jaxgait.native import explain, looped
 from jaxgait.native.looping import LOOP
 from jaxgait.native.passes import _rebuilt
 from jaxgait.native.primitives import read
+from jaxgait.solve.rosenbrock import Ros4
 from tests.native.programs import kernel, loops_left, root
 
 pytestmark = pytest.mark.usefixtures("short_loops")
@@ -402,8 +403,28 @@ def test_discarded_values_are_not_written():
 
 
 def test_long_programs_are_left_to_xla(monkeypatch):
-    monkeypatch.setattr("jaxgait.native.reading.MAX_VALUES", 20)
+    with monkeypatch.context() as patched:
+        patched.setattr("jaxgait.native.reading.MAX_VALUES", 20)
+        assert explain(nested, 1.0) == "left to XLA: more than 20 values"
+        patched.setattr("jaxgait.native.passes.UNREADABLE", 0)  # before they are read
+        assert explain(nested, 1.0) == "left to XLA: more than 20 values"
+    monkeypatch.setattr("jaxgait.native.reading.LONG", 20)
+    assert "a kernel of" in explain(nested, 1.0)
+    monkeypatch.setattr("jax.default_backend", lambda: "gpu")  # whose assembler takes longer
     assert explain(nested, 1.0) == "left to XLA: more than 20 values"
+
+
+def test_implicit_steps_of_states_that_are_not_split_into_scalars_are_a_kernel():
+    """The factors of their linear systems have operations of their own in kernels."""
+
+    def solved(stiffness):
+        chain = diffrax.ODETerm(lambda t, y, k: k * (jnp.roll(y, 1) + jnp.roll(y, -1) - 2.0 * y) - y**3)
+        start, steps = jnp.linspace(0.0, 1.0, 10), diffrax.PIDController(rtol=1e-6, atol=1e-8)
+        options = {"args": stiffness, "stepsize_controller": steps, "adjoint": diffrax.ForwardMode()}
+        return diffrax.diffeqsolve(chain, Ros4(pivoting=False), 0.0, 1.0, 0.01, start, **options).ys[0]
+
+    k = jnp.linspace(10.0, 300.0, 5)
+    agrees(solved, k, rtol=1e-9)
 
 
 def test_numbers_of_a_vector_one_by_one():
