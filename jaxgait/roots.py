@@ -132,7 +132,9 @@ def improved(it: Iterate, value: Points, jacobian: Matrices, rule: Rule) -> Iter
     near = best <= rule.tolerance
     if rule.relative < float("inf"):
         size = xp.max(xp.abs(x), axis=-1)
-        near = near & ~((length > rule.relative * size) & (length <= rule.last * xp.maximum(size, 1.0)))
+        zero = xp.finfo(x.dtype).eps * rule.tolerance  # (relative to a root at zero, no step would be small)
+        far = length > rule.relative * xp.maximum(size, zero)
+        near = near & ~(far & (length <= rule.last * xp.maximum(size, 1.0)))
     return Iterate(x, jacobian, best, step, fraction, lost | near | (length <= rule.settled))
 
 
