@@ -121,8 +121,9 @@ def warn_of_search(
         return
     spent = int(found.iterations)
     if found.status == Outcome.NO_RETURN:
-        how, more = (f" ({ending})", "") if (ending := lost()) else (", or becomes NaN", ", or more time to return")
-        why = f"the motion from z0 does not return{how}: give a first guess on a motion that does{more}"
+        why = "the motion from z0 does not return, or it or its derivative is NaN: give another guess, or more time"
+        if ending := lost():
+            why = f"the motion from z0 does not return ({ending}): give a first guess on a motion that does"
     elif found.residual <= tolerance:
         why = (
             "where the search ended a multiplier is +1: the gait is one of many, as of a motion that keeps its energy "

@@ -116,7 +116,8 @@ def bifurcation_diagram(
         points, codes = _one_after_the_other(return_map, model, name, values, starts[:1], discard, keep, progress)
     else:
         points, codes = _side_by_side(return_map, model, name, values, starts, discard, keep)
-    _warn_of_falls(name, values, points, follow, lambda i: described(return_map, model, int(codes[i]), ": "))
+    varied = lambda i: with_parameters(model, {name: values[i]})
+    _warn_of_falls(name, values, points, follow, lambda i: described(return_map, varied(i), int(codes[i]), ": "))
     return points
 
 

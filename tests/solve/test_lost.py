@@ -85,6 +85,19 @@ def test_motions_that_take_too_long_are_not_taken_for_falls_in_silence():
     assert why_lost(PoincareMap(), SLOW, jnp.array([9.1]), returns=2) == "ended early: beyond"
 
 
+def test_the_time_to_return_is_that_of_the_walk_that_is_named():
+    class Brief(VanDerPol):
+        duration = property(lambda self: 0.5 * self.slowness)
+
+    with pytest.warns(IncompleteRun, match=r"first at slowness = 2: it is not back after 10 s, the max_time"):
+        bifurcation_diagram(PoincareMap(), Brief(), "slowness", jnp.array([2.0]), jnp.array([2.0]), discard=0, keep=1)
+
+
+def test_a_derivative_that_is_not_finite_is_not_taken_for_a_fall():
+    with pytest.warns(NoOrbit, match="does not return, or it or its derivative is NaN: give another guess, or more"):
+        fixed_point(lambda p, z: jnp.sqrt(jnp.abs(z - 1.0)) + 1.0, None, jnp.array([1.0]))
+
+
 @pytest.mark.slow
 def test_a_branch_of_ever_longer_periods_says_why_it_ends():
     branch = continuation(PoincareMap(max_time=8.0), VanDerPol(), "mu", jnp.array([2.0]), (1.0, 10.0))
