@@ -42,7 +42,7 @@ STEEP_FACTOR = 100.0
 begins again: rejected steps look like convergence, and with a scale from a flat or a very high start libraries give up.
 """
 MAX_RESTARTS = 3
-"""Largest number of restarts of a search that stopped on a slope; all together use as many times its iterations."""
+"""How many times its iterations a search that stopped on a slope may use again; for a worst case, also its restarts."""
 NEGLIGIBLE = 1e-12
 """Changes and slopes below this, relative to the size of the objective in a search, are rounding errors."""
 MAX_FAILURES = 4
@@ -462,6 +462,8 @@ GRADIENT_FREE = ("COBYQA", "Nelder-Mead", "CMA-ES")
 FALLBACK = "COBYQA"
 """The method used where gradients are unreliable."""
 LIMITED = ("SLSQP", "COBYQA", "CMA-ES")
+BY_TOLERANCE = ("SLSQP", "L-BFGS-B", "CMA-ES")
+"""Methods that the tolerance alone can stop; the others stop when their points have settled."""
 SERIAL = ("COBYQA",)
 """Methods whose starts cannot run in parallel, because the library keeps a lock while it waits for a value."""
 METHODS: dict[str, Callable[[Ask, np.ndarray, SearchSettings], SearchEnd]] = {

@@ -10,7 +10,16 @@ from jaxgait.ensembles.validity import rejection
 from jaxgait.optimization.basins import SAME_OPTIMUM
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Extra
-from jaxgait.optimization.methods import FIRST_STEP, GRADIENT_FREE, NEGLIGIBLE, STEEP_FACTOR, USED_UP, Ended, SearchEnd
+from jaxgait.optimization.methods import (
+    BY_TOLERANCE,
+    FIRST_STEP,
+    GRADIENT_FREE,
+    NEGLIGIBLE,
+    STEEP_FACTOR,
+    USED_UP,
+    Ended,
+    SearchEnd,
+)
 from jaxgait.optimization.optimum import Local
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
@@ -65,7 +74,7 @@ def _without_influence(record: SearchRecord, local: Local | None) -> str:
     points = len({row.x.tobytes() for row in rows})
     if points > 1 and np.ptp([*objectives]) <= NEGLIGIBLE * max(map(abs, objectives)):
         return f"; the objective is the same at all {points} points"
-    if remark := _hardly_resolved(record, rows):
+    if record.method in BY_TOLERANCE and (remark := _hardly_resolved(record, rows)):
         return remark
     if points < 2 or record.method in GRADIENT_FREE or record.unreliable:
         return ""
@@ -84,7 +93,7 @@ def _hardly_resolved(record: SearchRecord, rows: Sequence[Row]) -> str:
     if varied > STEEP_FACTOR * tolerance * size or np.ptp([row.x for row in rows], axis=0).max() < FIRST_STEP:
         return ""
     return (
-        f"; the objective varies by only {varied:.2g} between all points, {varied / size:.1g} of its size: "
+        f"; the objective varies by only {varied:.2g} among all points, {varied / size:.1g} of its size: "
         f"a smaller tolerance than {tolerance:g} resolves it better"
     )
 

@@ -682,8 +682,16 @@ def test_an_objective_that_varies_less_than_the_tolerance_resolves_is_named(tole
     space, own = Space(Oscillator(), {"k": (0.0, 1.0), "c": (0.0, 1.0)}), replace(settings(), tolerance=tolerance)
     search = Search(Oscillator(), space, Bowl(1e6), "SLSQP", own, 1.0, None)
     found = search.optimum(np.array([[0.1, 0.3], [0.8, 0.9]]), False)
-    said = "the objective varies by only 0.05 between all points, 5e-08 of its size: a smaller tolerance than 1e-06"
+    said = "the objective varies by only 0.05 among all points, 5e-08 of its size: a smaller tolerance than 1e-06"
     assert (said in found.why_stopped[0]) != resolved and (found.objective == 1e6) == resolved
+
+
+@pytest.mark.parametrize("method", ["adam", "COBYQA", "Nelder-Mead"])
+def test_methods_that_no_tolerance_stops_early_need_no_smaller_one(method):
+    space = Space(Oscillator(), {"k": (0.0, 1.0), "c": (0.0, 1.0)})
+    search = Search(Oscillator(), space, Bowl(1e6), method, replace(settings(), iterations=200), 1.0, None)
+    found = search.optimum(np.array([[0.1, 0.3]]), False)
+    assert found.objective == pytest.approx(1e6, abs=1e-6) and "varies by only" not in found.why_stopped[0]
 
 
 def test_cobyqa_first_looks_for_a_point_within_the_limits():
