@@ -91,7 +91,7 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -
         >>> print(open("gait.mot").read().splitlines()[4])
         inDegrees=yes
     """
-    path = pathlib.Path(path)
+    path = files.local(path)
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise ValueError(f"cannot write {path}: the name of a table must end in {listed(ENDINGS)}")

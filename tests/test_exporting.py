@@ -362,6 +362,12 @@ def test_tables_of_runs_and_scans_have_their_provenance_beside_them(fall, tmp_pa
     assert len([*tmp_path.glob("*-metadata.json")]) == 1
 
 
+def test_a_table_in_the_user_s_folder_has_its_provenance_beside_it(fall, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    export(fall, "~/fall.csv")
+    assert {one.name for one in tmp_path.iterdir()} == {"fall.csv", "fall.csv-metadata.json"}
+
+
 def test_csv_has_units_in_its_header(run, fall, tmp_path):
     export(fall, tmp_path / "fall.csv")
     rows = list(csv.reader((tmp_path / "fall.csv").open()))
