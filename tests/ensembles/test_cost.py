@@ -1,7 +1,5 @@
 """The time and the memory of a scan, estimated from a sample of it."""
 
-import time
-
 import pytest
 
 from jaxgait.ensembles import StoreError, cost, ensemble, estimate
@@ -21,7 +19,7 @@ def test_an_estimate_runs_a_sample_and_counts_the_blocks_of_a_store(tmp_path):
     assert found.sample == found.block == 7 and found.seconds == pytest.approx(6 * found.sample_seconds)
     data = ensemble(Oscillator(), MEMBERS, **REQUEST, batch=8, store=place)
     assert found.result_bytes == sum(x.nbytes for x in data.data_vars.values())
-    taken = sum(4096 * (1 if found.is_dir() else -(-found.stat().st_size // 4096)) for found in place.rglob("*"))
+    taken = sum(4096 * (1 if file.is_dir() else -(-file.stat().st_size // 4096)) for file in place.rglob("*"))
     assert found.disk_bytes == pytest.approx(taken, rel=0.3) and found.process_bytes > found.working_bytes
     assert found.disk_files == pytest.approx(sum(1 for _ in place.rglob("*")), rel=0.1)
     assert any(f"in {found.disk_files} files; " in line for line in found.lines())
@@ -33,15 +31,11 @@ def test_an_estimate_runs_a_sample_and_counts_the_blocks_of_a_store(tmp_path):
 
 
 def test_the_first_blocks_of_a_process_do_not_count(monkeypatch):
-    calls, real = [], cost.run_blocks
-
-    def slow_at_first(*request):
-        time.sleep(0.0 if calls else 0.5)
-        calls.append(request)
-        return real(*request)
-
-    monkeypatch.setattr(cost, "run_blocks", slow_at_first)
-    assert estimate(Oscillator(), {"mass": [60.0, 70.0]}, **REQUEST).sample_seconds < 0.5
+    real, own = cost._timed, lambda *request: (real(*request)[0], next(times))
+    monkeypatch.setattr(cost, "_timed", own)
+    for given, counted in (([0.9, 0.1], 0.1), ([30.0], 30.0)):  # s; a long sample runs once
+        times = iter(given)
+        assert estimate(Oscillator(), {"mass": [60.0, 70.0]}, **REQUEST).sample_seconds == counted
 
 
 def test_arguments_are_those_of_ensemble():
