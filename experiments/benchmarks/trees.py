@@ -50,7 +50,7 @@ def main() -> None:
         print(f"{name:24s} {rate:12,.0f} evaluations/s")
     for most in (reading.MAX_VALUES, 0):
         with unittest.mock.patch.object(reading, "MAX_VALUES", most), compiled_anew():
-            taken = _leg(samples=301 if most else 300)  # of one number, the program in memory would serve both
+            taken = _leg(samples=301 if most else 300)  # with the same number, both would use the first program
             times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in taken.items())
         print(f"leg of three links, {'a kernel' if most else 'left to XLA'}: {times}")
     if file:

@@ -224,9 +224,9 @@ def _same(at: Any, other: np.ndarray) -> bool:
 
 
 def _weighted(trials: list[Checked]) -> list[Checked]:
-    """The trials; noise to be estimated has one size in all, until then the range of the first curve.
+    """The trials; those with noise to be estimated have one of the same size, at first the range of the first curve.
 
-    Residuals are then of order one in any unit, as a search expects.
+    So residuals are of order one in any unit, as a search expects.
 
     Raises:
         ValueError: if the relative weights of the trials are not known.

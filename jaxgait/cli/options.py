@@ -199,7 +199,7 @@ def check_unused(command: Any, names: Collection[str], why: str) -> None:
 
 
 def with_home(command: Any) -> Any:
-    """A command in whose paths "~" is the user's folder: of --out=~/run.nc, a shell leaves it."""
+    """A command in whose paths a leading "~" is the user's folder: shells leave it as it is in --out=~/run.nc."""
     paths = {name: x for name, x in vars(command).items() if isinstance(x, pathlib.Path)}
     return dataclasses.replace(command, **{name: files.expanded(x) for name, x in paths.items()})
 

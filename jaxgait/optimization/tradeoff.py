@@ -159,7 +159,8 @@ def _end(
     except NoResult:
         if any(row.evaluation.status or row.evaluation.ran for row in record.rows):
             raise
-        raise no_result(model, goal, [row.evaluation for row in record.rows], ENDS) from None  # also of the other one
+        # names the objective that is undefined, which may be the other one
+        raise no_result(model, goal, [row.evaluation for row in record.rows], ENDS) from None
     return next(row for row in reversed(record.rows) if np.array_equal(row.x, best.x) and row.evaluation.valid)
 
 
