@@ -32,7 +32,7 @@ from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.robot import JumpingRobot
 from jaxgait.models.jumper.spatial import SpatialJumper
 from jaxgait.models.tree import ContactPoint, Spring, TreeModel
-from jaxgait.native import reading
+from jaxgait.native import code
 
 from .bench import compiled_anew
 
@@ -48,8 +48,8 @@ def main() -> None:
         found = {name: _rate(*case) for name, case in _cases().items()}
     for name, rate in found.items():
         print(f"{name:24s} {rate:12,.0f} evaluations/s")
-    for most in (reading.MAX_VALUES, 0):
-        with unittest.mock.patch.object(reading, "MAX_VALUES", most), compiled_anew():
+    for most in (code.MAX_VALUES, 0):
+        with unittest.mock.patch.object(code, "MAX_VALUES", most), compiled_anew():
             taken = _leg(samples=301 if most else 300)  # with the same number, both would use the first program
             times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in taken.items())
         print(f"leg of three links, {'a kernel' if most else 'left to XLA'}: {times}")

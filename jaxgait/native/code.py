@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
 from jaxgait.native.instructions import Kind, Known, Operation, Value
@@ -19,8 +20,29 @@ MAX_IN_REGISTERS = 64
 """Numbers up to which an array is kept in registers, and is not memory."""
 
 
+LONG = 40_000
+"""Number of values above which a loop over directions is to shorten a kernel; also the largest number on GPUs."""
+
+MAX_VALUES = 100_000
+"""Largest number of values of a kernel on CPUs. LLVM's time grows faster than in proportion to it, XLA's does not: the
+first run of a leg of three links (50 000 values) takes 9 s with a kernel and 20 s without, and the next 0.2 and 4.7 s
+(`experiments.benchmarks.trees`). From about 130 000 values on, XLA compiles sooner."""
+
+
 class Unsupported(Exception):
     """The program holds what structured code cannot express; the message says what."""
+
+
+def most_values() -> int:
+    """Largest number of values of a kernel for the device in use."""
+    return MAX_VALUES if jax.default_backend() == "cpu" else min(LONG, MAX_VALUES)
+
+
+class TooLong(Unsupported):
+    """A program with too many values."""
+
+    def __init__(self) -> None:
+        super().__init__(f"more than {most_values()} values")
 
 
 class Read(NamedTuple):

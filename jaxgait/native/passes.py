@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from jaxgait.native import directions, reading, scans
+from jaxgait.native import code, directions, reading, scans
 from jaxgait.native.code import (
     MAX_IN_REGISTERS,
     Code,
@@ -34,7 +34,7 @@ from jaxgait.native.primitives import Branches, Call, Scan, While, read
 from jaxgait.native.reading import Array, ArrayRef, Reader
 
 MAX_FACTOR = 9
-"""Multiple of `jaxgait.native.reading.LONG` up to which a program is read, of which directions may become a loop."""
+"""Multiple of `jaxgait.native.code.LONG` up to which a program is read, of which directions may become a loop."""
 UNREADABLE = 2
 """Multiple of the values that are read beyond which the operations of a program are too many: measured on all
 mechanisms, operations are 0.1 to 1.4 times the values."""
@@ -79,25 +79,25 @@ def read_loop(
                 if _is_final(reason, derived):
                     raise
         registers = MAX_IN_REGISTERS
-    most = MAX_FACTOR * reading.LONG
+    most = MAX_FACTOR * code.LONG
     if _operations(loop.body.jaxpr) > UNREADABLE * most:
-        raise reading.TooLong
+        raise code.TooLong
     reader = functools.partial(Reader, assured, registers)
     finished = functools.partial(_finished, loop, avals, wanted, derived)
     shorter = functools.partial(_shorter, loop, shapes, registers, reader, finished)
     try:
-        whole = finished(reader(most), directions.MAX_UNROLLED, reading.most_values())
+        whole = finished(reader(most), directions.MAX_UNROLLED, code.most_values())
     except Unsupported as reason:
         if _is_final(reason, derived) or not (found := shorter()):
             raise
         return found
-    long = derived and count(whole.statements) > reading.LONG
+    long = derived and count(whole.statements) > code.LONG
     return (shorter() if long else None) or whole
 
 
 def _is_final(reason: Unsupported, derived: bool) -> bool:
     """Whether no other form of a loop helps: it is too long, and there are no directions of derivatives to shorten."""
-    return isinstance(reason, reading.TooLong) and not derived
+    return isinstance(reason, code.TooLong) and not derived
 
 
 def _shorter(
@@ -114,7 +114,7 @@ def _shorter(
             return finished(reader(in_registers=made), directions.MAX_UNROLLED)
     for n in lengths:  # all directions may be too much, but each of them not
         with contextlib.suppress(Unsupported):
-            return finished(reader(MAX_FACTOR * reading.LONG, n), 2)
+            return finished(reader(MAX_FACTOR * code.LONG, n), 2)
     return None
 
 
@@ -197,7 +197,7 @@ def _finished(
     few: int,
     longest: int | None = None,
 ) -> Code:
-    """Code of at most `longest` statements, by default `jaxgait.native.reading.LONG`."""
+    """Code of at most `longest` statements, by default `jaxgait.native.code.LONG`."""
     results = scans.whole(reader, loop, avals) if isinstance(loop, Scan) else _results(reader, loop, avals)
     for i, x in enumerate(results):
         reader.code.results.append(x.memory if isinstance(x, ArrayRef) else tuple(x.ravel().tolist()))
@@ -208,8 +208,8 @@ def _finished(
     directions.joined(reader.code, [aval.shape for aval in avals], _carried(loop) if derived else None, few)
     reader.code.statements = pruned(reader.code)
     reader.code.statements = list(fused(reader.code))
-    if count(reader.code.statements) > min(longest or reading.LONG, reading.most_values()):
-        raise reading.TooLong
+    if count(reader.code.statements) > min(longest or code.LONG, code.most_values()):
+        raise code.TooLong
     _narrow(reader.code, wanted)
     return reader.code
 

@@ -16,7 +16,7 @@ from jax.extend.core import ClosedJaxpr, Literal
 
 from jaxgait.native import arrays, scans
 from jaxgait.native.blocks import COMMUTATIVE
-from jaxgait.native.code import MAX_IN_REGISTERS, Code, Loop, Memory, Read, Statement, Unsupported, Write
+from jaxgait.native.code import LONG, MAX_IN_REGISTERS, Code, Loop, Memory, Read, Statement, TooLong, Unsupported, Write
 from jaxgait.native.functions import FUNCTIONS, expanded
 from jaxgait.native.instructions import ALIASES, SUPPORTED, TYPES, Operation, named, supports
 from jaxgait.native.primitives import Branches, Call, While, passed, read
@@ -26,14 +26,6 @@ MAX_TEMPORARY_BYTES = 16_384
 
 MAX_IN_TABLE = 16_384
 """Most numbers of a constant array in memory."""
-
-LONG = 40_000
-"""Number of values above which a loop over directions is to shorten a kernel; also the largest number on GPUs."""
-
-MAX_VALUES = 100_000
-"""Largest number of values of a kernel on CPUs. LLVM's time grows faster than in proportion to it, XLA's does not: the
-first run of a leg of three links (50 000 values) takes 9 s with a kernel and 20 s without, and the next 0.2 and 4.7 s
-(`experiments.benchmarks.trees`). From about 130 000 values on, XLA compiles sooner."""
 
 IDENTITIES = frozenset(["computed_once", "copy", "copy_p", "nonbatchable", "optimization_barrier", "stop_gradient"]) | {
     *("nondifferentiable", "nondifferentiable_backward", "pvary")
@@ -47,18 +39,6 @@ UNVMAPPED = frozenset(["unvmap_all", "unvmap_any", "unvmap_max"])
 
 INLINED = frozenset(["maybe_set", "vprim"])
 """Primitives of equinox that are programs."""
-
-
-def most_values() -> int:
-    """Largest number of values of a kernel for the device in use."""
-    return MAX_VALUES if jax.default_backend() == "cpu" else min(LONG, MAX_VALUES)
-
-
-class TooLong(Unsupported):
-    """A program with too many values."""
-
-    def __init__(self) -> None:
-        super().__init__(f"more than {most_values()} values")
 
 
 class ArrayRef(NamedTuple):

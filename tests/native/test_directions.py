@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.native import directions, explain, looped, native, reading
+from jaxgait.native import directions, explain, looped, native
 from tests.native.programs import kernel
 
 pytestmark = pytest.mark.usefixtures("short_loops")
@@ -96,7 +96,7 @@ def test_few_directions_are_computed_one_after_the_other_if_all_would_be_too_lon
     function, x = along(swing, 4), jnp.linspace(0.5, 3.0, MEMBERS)
     assert LOOPED not in explain(function, x[0])
     written_out = kernel(function)(x)
-    monkeypatch.setattr(reading, "LONG", 220)  # of 250 operations
+    monkeypatch.setattr("jaxgait.native.code.LONG", 220)  # of 250 operations
     assert LOOPED in explain(function, x[0])
     one_by_one = kernel(function)(x)
     for a, b in zip(jax.tree.leaves(written_out), jax.tree.leaves(one_by_one), strict=True):
@@ -158,7 +158,7 @@ def test_values_and_tangents_in_one_array_keep_the_order_of_their_writes():
 def test_long_programs_for_many_directions_become_kernels(monkeypatch):
     function = along(lambda x: sampled(x)[0], 30)
     assert "a kernel of" in explain(function, 1.0)
-    monkeypatch.setattr("jaxgait.native.reading.LONG", 400)
+    monkeypatch.setattr("jaxgait.native.code.LONG", 400)
     assert LOOPED in explain(function, 1.0)
-    monkeypatch.setattr("jaxgait.native.reading.MAX_VALUES", 20)
+    monkeypatch.setattr("jaxgait.native.code.MAX_VALUES", 20)
     assert explain(function, 1.0) == "left to XLA: more than 20 values"

@@ -404,11 +404,11 @@ def test_discarded_values_are_not_written():
 
 def test_long_programs_are_left_to_xla(monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr("jaxgait.native.reading.MAX_VALUES", 20)
+        patched.setattr("jaxgait.native.code.MAX_VALUES", 20)
         assert explain(nested, 1.0) == "left to XLA: more than 20 values"
         patched.setattr("jaxgait.native.passes.UNREADABLE", 0)  # before they are read
         assert explain(nested, 1.0) == "left to XLA: more than 20 values"
-    monkeypatch.setattr("jaxgait.native.reading.LONG", 20)
+    monkeypatch.setattr("jaxgait.native.code.LONG", 20)
     assert "a kernel of" in explain(nested, 1.0)
     monkeypatch.setattr("jax.default_backend", lambda: "gpu")  # whose assembler takes longer
     assert explain(nested, 1.0) == "left to XLA: more than 20 values"
