@@ -99,7 +99,7 @@ def test_nothing_is_compiled_within_the_time_of_a_sample(compilations, monkeypat
     mass = np.where(np.arange(40) % 4, -1.0, 70.0)  # 10 of them are valid: a sample of fewer lanes than a block
     request = {"duration": 1.5, "samples": 7, "observe": ["clearance"], "invalid": "mark", "workers": 2}
     assert estimate(Bungee(), {"mass": mass}, batch=16, **request).sample == 10
-    assert compilations and compiled == [0]
+    assert compilations and compiled and not any(compiled)  # a short sample runs twice
 
 
 def test_rules_between_parameters_mark_members():
