@@ -357,7 +357,7 @@ class PeriodicGait(Boxed):
         values = self._space.columns(x[[i]]) | self._extra(searches[[i]])
         with precision.use("float64"):
             model = member_of(self._model, {name: jnp.asarray(column[0]) for name, column in values.items()})[0]
-            gait = FixedPoint(*(field[i] for field in root))._replace(jacobian=turn[i])
+            gait = FixedPoint.of(Root(*(np.asarray(field)[i] for field in root)))._replace(jacobian=turn[i])
             warn_of_section(return_map, model, gait, order=1)
 
     def _guesses(self, searches: np.ndarray, x: np.ndarray, known: np.ndarray) -> np.ndarray:
