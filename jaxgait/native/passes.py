@@ -36,8 +36,8 @@ from jaxgait.native.reading import Array, ArrayRef, Reader
 MAX_FACTOR = 9
 """Multiple of `jaxgait.native.code.LONG` up to which a program is read, of which directions may become a loop."""
 UNREADABLE = 2
-"""Multiple of the values that are read beyond which the operations of a program are too many: measured on all
-mechanisms, operations are 0.1 to 1.4 times the values."""
+"""Multiple of the values that are read beyond which the operations of a program are too many: programs have fewer
+operations than that for each value (of the mechanisms 0.1 to 1.4), as a test checks."""
 
 MAX_MADE, MAX_MADE_TOGETHER = 256, 512
 """Numbers up to which an array rebuilt in each iteration is kept in registers, and all of them together. The

@@ -8,11 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from jaxgait.mechanics.spatial import Link, hinge
+from jaxgait.models import Bungee, Prosthesis, TreeModel
 from jaxgait.native import explain, looped
-from jaxgait.native.looping import LOOP
-from jaxgait.native.passes import _rebuilt
+from jaxgait.native.looping import LOOP, outermost
+from jaxgait.native.passes import UNREADABLE, _operations, _rebuilt, read_loop
 from jaxgait.native.primitives import read
+from jaxgait.precision import cast
+from jaxgait.run import Sampling
 from jaxgait.solve.rosenbrock import Ros4
+from jaxgait.solve.smooth import Smooth
 from tests.native.programs import kernel, loops_left, root
 
 pytestmark = pytest.mark.usefixtures("short_loops")
@@ -412,6 +417,22 @@ def test_long_programs_are_left_to_xla(monkeypatch):
     assert "a kernel of" in explain(nested, 1.0)
     monkeypatch.setattr("jax.default_backend", lambda: "gpu")  # whose assembler takes longer
     assert explain(nested, 1.0) == "left to XLA: more than 20 values"
+
+
+@pytest.mark.parametrize("model", [Bungee(), Prosthesis(), TreeModel([Link("leg", None, hinge((0, 1, 0)), mass=1.0)])])
+def test_mechanisms_have_few_operations_for_each_value_read(model, monkeypatch):
+    """Programs with many are left to XLA as too long, without being read."""
+    ratios = []
+
+    def read_and_counted(loop, *args):
+        code = read_loop(loop, *args)
+        ratios.append(_operations(loop.body.jaxpr) / len(code.dtypes))
+        return code
+
+    monkeypatch.setattr("jaxgait.native.looping.read_loop", read_and_counted)
+    sampling, scheme = Sampling(None, 20, 1.0), Smooth.of(model)
+    outermost(lambda m: scheme.run(m, sampling).y_end, cast(model))
+    assert ratios and max(ratios) < 0.75 * UNREADABLE
 
 
 def test_implicit_steps_of_states_that_are_not_split_into_scalars_are_a_kernel():

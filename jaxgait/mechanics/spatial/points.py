@@ -124,9 +124,8 @@ def feet(motion: Motion, points: Points) -> Feet:
     spin = {b: motion.world[b].R @ motion.twist[b][:3] for b in points.body}
     turn = jnp.stack([jnp.stack([-spin[b][1], spin[b][0]]) for b in points.body])
     slip = velocity[:, :2] + centre[:, 2:] * turn
-    return Feet(
-        centre[:, 2], velocity[:, 2], jnp.concatenate([centre[:, :2], jnp.zeros_like(centre[:, 2:])], axis=1), slip
-    )
+    on_ground = jnp.concatenate([centre[:, :2], jnp.zeros_like(centre[:, 2:])], axis=1)
+    return Feet(centre[:, 2], velocity[:, 2], on_ground, slip)
 
 
 @overload

@@ -90,7 +90,8 @@ def components(S: Float[Array, "6 k"], wrench: Vec6) -> Float[Array, " k"]:
 def put(values: Float[Array, " nv"], where: Sequence[np.ndarray], new: Sequence[Array]) -> Float[Array, " nv"]:
     """The numbers, shape (nv,), with those at each of `where` replaced.
 
-    Joined, not scattered: XLA compiles a loop for every scatter, of which a robot's program would have hundreds.
+    Joined, not scattered: with scatters here and in `inverse_spd`, XLA's code of the spatial jumper runs a tenth longer
+    (`experiments.benchmarks.trees`, of both versions).
     """
     taken = np.concatenate([np.zeros(0, dtype=int), *where])
     if not taken.size:
