@@ -253,7 +253,8 @@ def fixed_point(
             returns than `order`; and for an equilibrium.
 
     Raises:
-        ValueError: for an impossible guess, count or tolerance (unless they are traced), and for coordinates of a
+        TypeError: for a traced tolerance.
+        ValueError: for an impossible count, tolerance or guess (unless that is traced), and for coordinates of a
             section that do not fit together.
         jaxgait.parameters.ParameterError: for impossible parameters.
 
@@ -267,10 +268,11 @@ def fixed_point(
         True [1.0895, 0.3268]
     """
     tolerance = TOLERANCE[in_force()] if tolerance is None else tolerance
+    if not checks.is_concrete(tolerance):
+        raise TypeError("tolerance must be a number that is known, not one that jax.jit or a derivative traces")
     z0 = checked_search(model, z0, order, tolerance, max_iterations)
-    tolerance = float(tolerance) if checks.is_concrete(tolerance) else tolerance
     check_section(return_map, model, z0)
-    end = _closed(Closing(return_map, int(order)), cast(model), z0, tolerance, int(max_iterations))
+    end = _closed(Closing(return_map, int(order)), cast(model), z0, float(tolerance), int(max_iterations))
     found, lost = FixedPoint.of(end), lambda: why_lost(return_map, model, z0, order)
     warn_of_search(found, tolerance, max_iterations, lost, singular=end.singular)
     _warn_if_not_isolated(found)
