@@ -3,7 +3,6 @@
 import warnings
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -172,9 +171,3 @@ def test_points_of_another_size_are_told(use):
 def test_branches_do_not_start_where_no_search_ended():
     with pytest.raises(ValueError, match=r"z0 must be finite, got .*nan.*: no gait was found, if it is"):
         continuation(lambda model, z: 0.5 * z, VanDerPol(), "mu", np.array([np.nan]), (1.0, 2.0))
-
-
-def test_a_traced_tolerance_is_an_error():
-    search = jax.jit(lambda tolerance: fixed_point(lambda r, z: r * z, 0.5, jnp.ones(1), tolerance=tolerance).z)
-    with pytest.raises(TypeError, match="tolerance must be a number that is known"):
-        search(1e-9)
