@@ -108,7 +108,8 @@ def is_default(owner: Any, name: str) -> bool:
 
 
 def _is_parameter(owner: Any, field: dataclasses.Field) -> bool:
-    return "unit" in field.metadata and not isinstance(getattr(owner, field.name), eqx.Module)
+    optional = field.default is None  # whether it is one is not a number, but what a model consists of
+    return "unit" in field.metadata and not optional and not isinstance(getattr(owner, field.name), eqx.Module)
 
 
 def _record(value: Any, numbers: bool = True) -> Any:

@@ -126,6 +126,16 @@ def replaced(module: Any, field: dataclasses.Field) -> bool:
     return isinstance(value, eqx.Module) or (owner.metadata.get("static", False) and value != owner.default)
 
 
+def is_parameter(module: Any, field: dataclasses.Field) -> bool:
+    """Whether a declared parameter is one of this module: it has it, and no exchanged part replaces it."""
+    return "unit" in field.metadata and not (replaced(module, field) or _left_out(module, field))
+
+
+def _left_out(module: Any, field: dataclasses.Field) -> bool:
+    """Whether a module has been made without a parameter that it need not have."""
+    return field.default is None and getattr(module, field.name) is None
+
+
 def suitable_values(owner: Any, field: dataclasses.Field, value: Any) -> str:
     """The values that a part or a choice may have, for an error message; empty if the value fits, or is a number."""
     if field.metadata.get("static"):
@@ -417,7 +427,8 @@ def no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
         return wrong
     if inside := [n for n in known if n.startswith(name + ".")]:
         return f"{model_name}.{name} is a group of parameters: set {first_few(inside, 8)} one by one"
-    return (all(name.split(".")) and _dead_end(model, model_name, name)) or _unknown(model_name, name, known)
+    whole = name.partition("[")[0]  # of an element of an array
+    return (all(whole.split(".")) and _dead_end(model, model_name, whole)) or _unknown(model_name, name, known)
 
 
 def _dead_end(owner: Any, here: str, name: str) -> str:
@@ -462,6 +473,8 @@ def _exchanged(owner: Any, field: Any, label: str, value: Any) -> str:
             f"{label} is a choice ({value!r}), not a parameter: make it with {maker}({name}=...), or exchange it with "
             "jaxgait.parts.with_parts"
         )
+    if "unit" in field.metadata and _left_out(owner, field):
+        return f"{label} is None, and no parameter: give it when you make the {maker}"
     if replaced(owner, field):
         of = field.metadata["of"]
         present = getattr(owner, of)

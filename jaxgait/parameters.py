@@ -31,9 +31,9 @@ from jaxgait.fields import (
     entered,
     entries_of,
     first_step,
+    is_parameter,
     no_parameter,
     rank_of,
-    replaced,
     sizes_of,
     suitable_values,
     unit_of,
@@ -96,12 +96,14 @@ def parameter(
     plausible: Range | None = None,
     of: str = "",
     standard: str = "",
+    rank: int = 0,
 ) -> Any:
     """Declares a physical parameter of a model: an `equinox.Module` field with a unit, a meaning and bounds.
 
     Args:
         default: value in SI units (the paper's): a number, tuple, list or array. It is real, also without a decimal
-            point, unless annotated as `int`, for counts; a tuple becomes an array, unless annotated as a tuple.
+            point, unless annotated as `int`, for counts; a tuple becomes an array, unless annotated as a tuple. While
+            it is None, it is no parameter.
         unit: unit as text, e.g. "N s/m"; "1" for numbers without dimension; with a static field n, "N/m^{n}".
         doc: the quantity in a few words ("body mass"): the long name of results that carry it.
         bounds: "any" finite number, "nonnegative", "positive", or a "fraction" (from 0 to 1).
@@ -110,6 +112,7 @@ def parameter(
         of: name of the part (another field of the same class) whose default law uses this number; if that part is
             exchanged, this is no longer a parameter.
         standard: name of the default law that uses this number, if a module may replace the number.
+        rank: number of axes of its value, if the default is None.
 
     Raises:
         TypeError: for a default that is not a number, and for a unit that is not text.
@@ -126,7 +129,7 @@ def parameter(
     if not (isinstance(unit, str) and unit):
         raise TypeError(f'the unit of a parameter must be text, such as "kg", or "1" without dimension, got {unit!r}')
     units.check(OWN.sub("1", unit), f"the parameter {doc!r}")
-    numbers = np.asarray(0.0 if default is dataclasses.MISSING else default)
+    numbers = np.zeros((1,) * rank) if default is dataclasses.MISSING or default is None else np.asarray(default)
     if numbers.dtype.kind not in "fiu":
         raise TypeError(f"the default of a parameter must be a number in {unit}, or several, got {default!r}")
     if bounds not in get_args(Bounds):
@@ -237,7 +240,7 @@ def _walk(module: Any, prefix: str) -> Iterator[tuple[str, ParameterInfo]]:
         value, name = getattr(module, field.name), prefix + field.name
         if isinstance(value, eqx.Module):
             yield from _walk(value, name + ".")
-        elif "unit" in field.metadata and not replaced(module, field):
+        elif is_parameter(module, field):
             info = (field.metadata[key] for key in ("doc", "bounds", "source", "plausible", "rank"))
             yield name, ParameterInfo(value, unit_of(module, field), *info, sizes=sizes_of(field))
         elif isinstance(value, Mapping):

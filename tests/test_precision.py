@@ -42,6 +42,7 @@ ALONE = {
     "jaxgait.mechanics.spatial.plane.is_planar": "asks for shapes",
     "jaxgait.models.exoskeleton.joining.warn_of_jumps": "warns",
     "jaxgait.mechanics.spatial.tree.check_lengths": "counts",
+    "jaxgait.mechanics.spatial.tree.of_planar_tree": "asks for types",
     "jaxgait.mechanics.spatial.tree.plus": "sums what others compute",
     "jaxgait.support.libraries": "reads names of files",
     "jaxgait.measure": "reads runs by functions that are decorated",

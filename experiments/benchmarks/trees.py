@@ -5,13 +5,14 @@
 Each vector field is compiled by `jax.jit(jax.vmap(...))` for many states at once; the best of several repetitions
 counts. To compare two versions of the package, run it in both, one after the other and more than once.
 
-Then a leg of three links (ten states, one foot on the ground), with a kernel and left to XLA: processor time in s of
-the first run of one second, with an empty cache, and of the next; and of 64 members, likewise.
+Then a leg of three links (ten states, one foot on the ground), in the plane and in space, with a kernel and left to
+XLA: processor time in s of the first run of one second, with an empty cache, and of the next; and of 64 members.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
 import unittest.mock
@@ -48,11 +49,14 @@ def main() -> None:
         found = {name: _rate(*case) for name, case in _cases().items()}
     for name, rate in found.items():
         print(f"{name:24s} {rate:12,.0f} evaluations/s")
-    for most in (code.MAX_VALUES, 0):
+    for rotation, most in itertools.product((None, np.eye(3)), (code.MAX_VALUES, 0)):
         with unittest.mock.patch.object(code, "MAX_VALUES", most), compiled_anew():
-            taken = _leg(samples=301 if most else 300)  # with the same number, both would use the first program
+            taken = _leg(
+                rotation, samples=301 if most else 300
+            )  # with the same number, both would use the first program
             times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in taken.items())
-        print(f"leg of three links, {'a kernel' if most else 'left to XLA'}: {times}")
+        where = "in the plane" if rotation is None else "in space"
+        print(f"leg of three links {where}, {'a kernel' if most else 'left to XLA'}: {times}")
     if file:
         with open(file, "w") as out:
             json.dump(found, out, indent=1)
@@ -70,9 +74,9 @@ def _cases() -> dict[str, tuple[Callable, Any]]:
     return found
 
 
-def _leg(samples: int) -> dict[str, float]:
-    """Processor time in s of a first and a next run, and ensemble, of a leg."""
-    rod = {"mass": 5.0, "com": (0.0, 0.0, -0.2), "inertia": np.diag([0.07, 0.07, 0.002])}
+def _leg(rotation: np.ndarray | None, samples: int) -> dict[str, float]:
+    """Processor time in s of a first and a next run, and ensemble, of a leg; a rotation, if given, is a parameter."""
+    rod = {"mass": 5.0, "com": (0.0, 0.0, -0.2), "inertia": np.diag([0.07, 0.07, 0.002]), "rotation": rotation}
     leg = TreeModel(
         [
             Link("trunk", None, planar(), mass=50.0, inertia=np.eye(3)),

@@ -12,7 +12,7 @@ ROUND = 1e-10  # double-precision rounding through a chain of a few bodies
 IN_PLANE = (1, 3, 5)  # entries of spatial vectors
 
 
-def figure(first):
+def figure(first, armature=None):
     """A base with a branch: hinges of both senses, a slide, a fixed body, an oblique slide with a turn."""
     rng = np.random.default_rng(0)
 
@@ -26,13 +26,15 @@ def figure(first):
         spatial.Link("shank", "thigh", spatial.prismatic((0, 0, 1)), offset=(0.0, 0.0, -0.4), **body()),
         spatial.Link("plate", "shank", spatial.fixed(), offset=(0.2, 0.0, -0.1), **body()),
         spatial.Link("arm", "base", spatial.screws(("slide", (1, 0, 1)), ("turn", (0, 1, 0))), **body()),
+        armature=armature,
     )
 
 
-@pytest.fixture(scope="module", params=["planar", "hinge"])
+@pytest.fixture(scope="module", params=["planar", "hinge", "rotors"])
 def both(request):
     """Everything of one state from the tree in space and from its planar form."""
-    tree = figure(spatial.planar() if request.param == "planar" else spatial.hinge((0, 1, 0)))
+    first = spatial.planar() if request.param == "planar" else spatial.hinge((0, 1, 0))
+    tree = figure(first, {"thigh": 0.5, "shank": 3.0, "arm.turn_y": 0.2} if request.param == "rotors" else None)
     flat = tree.in_plane()
     rng = np.random.default_rng(1)
     q, v, vdot, tau = jnp.asarray(rng.normal(size=(4, tree.nv)))
@@ -47,6 +49,7 @@ def both(request):
             "motion": motion,
             "hybrid": found,
             "inverse": spatial.inverse_dynamics(tree, motion, vdot, wrenches),
+            "vdot": vdot,
             "passed": spatial.joint_wrenches(tree, motion, vdot, wrenches),
             "forward": spatial.forward_dynamics(tree, motion, tau, wrenches),
             "momentum": spatial.momentum(tree, motion),
@@ -74,14 +77,25 @@ def test_functions_that_need_a_tree_in_space_raise_without_one():
     tree = figure(spatial.planar())
     flat = tree.in_plane()
     motion = spatial.kinematics(flat, [0.0] * flat.nq, [0.0] * flat.nv)
-    points = spatial.Points((0,), np.zeros((1, 3)))
-    for call in (
-        lambda: spatial.mass_matrix(tree, motion),
-        lambda: spatial.point_motion(motion, points),
-        lambda: spatial.point_wrenches(motion, points, jnp.zeros((1, 3)), jnp.zeros((1, 3))),
-    ):
-        with pytest.raises(TypeError, match=r"needs the motion of a Tree in space, got that of a PlanarTree"):
-            call()
+    with pytest.raises(TypeError, match=r"mass_matrix needs the motion of a Tree in space, got that of a PlanarTree"):
+        spatial.mass_matrix(tree, motion)
+
+
+def test_points_and_their_wrenches(both):
+    """Forces across the plane, and their moments, are held by the joints."""
+    _, space, flat = both
+    rng = np.random.default_rng(2)
+    points = spatial.Points((4, 2, 4), jnp.asarray(rng.normal(size=(3, 3))))
+    position, velocity = spatial.point_motion(space["motion"], points)
+    same(spatial.point_motion(flat["motion"], points), (position, velocity))
+    assert float(jnp.abs(velocity[:, 1]).max()) < ROUND
+    for found, wanted in zip(*(spatial.feet(each["motion"], points) for each in (flat, space)), strict=True):
+        same(found, wanted)
+    pushed = (points, position + 0.1, jnp.asarray(rng.normal(size=(3, 3))))
+    wanted = np.asarray(spatial.point_wrenches(space["motion"], *pushed))[:, IN_PLANE]
+    found = spatial.point_wrenches(flat["motion"], *pushed)
+    assert [wrench is None for wrench in found] == [True, True, False, True, False]
+    same([found[2], found[4]], wanted[[2, 4]])
 
 
 def test_dynamics(both):
@@ -106,9 +120,10 @@ def test_balances(both):
 
 
 def test_joint_wrenches_hold_what_the_actuators_do(both):
-    _, space, _ = both
+    tree, space, _ = both
     found = [S.T @ f for S, f in zip(space["motion"].S, space["passed"], strict=True)]
-    same(np.concatenate(found), space["inverse"])
+    own = 0.0 if tree.armature is None else tree.armature * space["vdot"]  # they turn beside the bodies
+    same(np.concatenate(found) + own, space["inverse"])
 
 
 def test_trees_that_leave_the_plane_raise():
@@ -122,3 +137,13 @@ def test_trees_that_leave_the_plane_raise():
     assert seated.in_plane().names == ("a",)
     with pytest.raises(ValueError, match="not known of a traced tree"):
         jax.eval_shape(lambda tree: tree.in_plane().mass, seated)
+
+
+def test_whether_a_tree_is_planar_depends_on_its_structure_not_its_numbers():
+    """So that a compiled program is right for all values."""
+    link = lambda **given: spatial.Link("a", None, spatial.hinge((0, 1, 0)), 1.0, **given)
+    kinds = [
+        spatial.Tree.build(link(**given)).is_planar for given in ({}, {"offset": (1, 1, 1)}, {"rotation": np.eye(3)})
+    ]
+    assert kinds == [True, True, False]
+    assert jax.eval_shape(lambda tree: jnp.asarray(tree.is_planar), spatial.Tree.build(link())).shape == ()

@@ -232,8 +232,6 @@ def test_bad_trees_raise():
     slider = spatial.Link("a", None, spatial.prismatic((1, 0, 0)), 1.0)
     with pytest.raises(ValueError, match=r"armature: no velocity 'a\.x'; choose one of a$"):
         spatial.Tree.build(slider, armature={"a.x": 0.1})
-    with pytest.raises(ValueError, match="a planar tree has no rotors"):
-        spatial.Tree.build(slider, armature={"a": 0.1}).in_plane()
 
 
 @pytest.mark.parametrize("axis", [(0.0, 0.0, 0.0), (0.0, float("nan"), 1.0)])

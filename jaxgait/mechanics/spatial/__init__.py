@@ -23,6 +23,7 @@ coordinates and recursions in unrolled scalars (`plane`) instead of arrays (`spa
 Reference: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008.
 """
 
+from jaxgait.mechanics.spatial.checks import check_inertia, check_link, check_quaternions, check_rotation
 from jaxgait.mechanics.spatial.dynamics import (
     Accelerations,
     forward_dynamics,
@@ -51,16 +52,7 @@ from jaxgait.mechanics.spatial.points import (
     point_motion,
     point_wrenches,
 )
-from jaxgait.mechanics.spatial.tree import (
-    Motion,
-    PlanarTree,
-    Tree,
-    check_inertia,
-    check_link,
-    check_quaternions,
-    check_rotation,
-    kinematics,
-)
+from jaxgait.mechanics.spatial.tree import Motion, PlanarTree, Tree, kinematics
 from jaxgait.mechanics.spatial.vectors import Placement, quaternion_about, rotation_about, rotation_of_quaternion
 
 __all__ = [

@@ -38,8 +38,7 @@ def inverse_dynamics(tree: Topology, motion: Motion, vdot: Any, wrenches: Any = 
         vdot: rates of the velocities, (nv,); of a planar tree any sequence of scalars.
         wrenches: external wrenches (n, 6) on the bodies at their origins, in body axes (see `point_wrenches`); of a
             planar tree a sequence of `plane.Vector` or None.
-        gravity: m/s^2, along -z of the world; or the acceleration of free fall (3,) in its axes, of a planar tree a
-            `plane.SagittalVec`.
+        gravity: m/s^2, along -z of the world; or the acceleration of free fall (3,) in its axes.
 
     Returns:
         Generalised forces, (nv,) in the order of the velocities: N m for rotations, N for translations; for a free
@@ -58,7 +57,7 @@ def inverse_dynamics(tree: Topology, motion: Motion, vdot: Any, wrenches: Any = 
     """
     passed = joint_wrenches(tree, motion, vdot, wrenches, gravity)
     tau = tree.algebra.joined([tree.algebra.components(S, f) for S, f in zip(motion.S, passed, strict=True)])
-    return tau if (rotors := tree.rotors()) is None else tau + rotors * vdot
+    return tau if (rotors := tree.rotors()) is None else tree.algebra.with_rotors(tau, rotors, vdot, (True,) * tree.nv)
 
 
 @float64_default
@@ -179,7 +178,7 @@ def hybrid_dynamics(
     joints = zip(motion.S, motion.bias, tree.v_slices, strict=True)
     sections = [algebra.Section.split(S, bias, rows, vdot, tau, flags) for S, bias, rows in joints]
     if (rotors := tree.rotors()) is not None:
-        sections = [one._replace(rotors=rotors[one.free]) for one in sections]
+        sections = [one._replace(rotors=rotors[np.asarray(one.free, dtype=int)]) for one in sections]
     inertia = tree.inertias()
     force = _body_forces(tree, motion, inertia, wrenches)
     for i in reversed(range(len(sections))):
@@ -199,7 +198,7 @@ def hybrid_dynamics(
     vdot = algebra.put(vdot, [section.free for section in sections], rates)
     tau = algebra.put(tau, [section.driven for section in sections], forces)
     if rotors is not None:
-        tau = tau + jnp.where(flags, rotors * vdot, 0.0)
+        tau = algebra.with_rotors(tau, rotors, vdot, flags)
     bodies = [a - algebra.upward(motion.world[i], gravity) for i, a in enumerate(accelerations)]
     return Accelerations(vdot, tau, bodies)
 

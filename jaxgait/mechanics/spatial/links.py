@@ -27,7 +27,7 @@ _SHAPES = (
     ("inertia", 2, "3 x 3 numbers in kg m^2"),
     ("rotation", 2, "3 x 3 numbers"),
 )
-"""Vectors and tensors of a link, their numbers of axes, and what each has."""
+"""Vectors and tensors of a link, their numbers of axes, and what each has if it is not None."""
 
 
 @float64_default
@@ -58,9 +58,11 @@ class Link(Immutable):
     offset: tuple[Any, ...] | Any = parameter(
         (0.0, 0.0, 0.0), unit="m", doc="position of the joint in the parent's frame", plausible=_LENGTHS
     )
-    rotation: tuple[Any, ...] | Any = parameter(
-        ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), unit="1", doc="orientation of the joint in the parent"
+    rotation: tuple[Any, ...] | Any | None = parameter(
+        None, unit="1", doc="orientation of the joint in the parent", rank=2
     )
+    """Rotation matrix; None: not turned. Mechanisms that move in the sagittal plane, with no joint turned, are computed
+    in it (`Tree.in_plane`), several times faster than in space."""
 
     if not TYPE_CHECKING:  # type checkers know the fields
 
@@ -79,7 +81,7 @@ class Link(Immutable):
             raise ParameterError(f"{what}, got {shown(self.inertia)}: give np.diag(...) of its moments")
         for field, rank, wanted in _SHAPES:
             given = getattr(self, field)
-            if shape_of(given, rank) != (3,) * rank:
+            if given is not None and shape_of(given, rank) != (3,) * rank:
                 raise ParameterError(f"the {field} of {self.name!r} must have {wanted}, got {shown(given)}")
 
     def warn_together(self, label: str) -> None:

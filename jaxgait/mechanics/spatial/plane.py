@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait.mechanics import linalg
 from jaxgait.mechanics.spatial.joints import Joint
@@ -96,6 +96,8 @@ class Placement(NamedTuple):
     cos: Number | None = None
     """Cosine of the child's angle about +y; None: it is not turned."""
     sin: Number | None = None
+    side: Number = 0.0
+    """Position of the child's plane in that of the parent along +y, m: always the same, and the dynamics ignore it."""
 
     def out(self, v: SagittalVec) -> SagittalVec:
         """Vector components from the child to the parent."""
@@ -115,13 +117,13 @@ class Placement(NamedTuple):
 
     def then(self, inner: Placement) -> Placement:
         """Placement of a grandchild in the parent."""
-        r = self.point(inner.r)
+        r, side = self.point(inner.r), self.side + inner.side
         if self.cos is None or inner.cos is None:
             turned = inner if self.cos is None else self
-            return Placement(r, turned.cos, turned.sin)
+            return Placement(r, turned.cos, turned.sin, side)
         assert inner.sin is not None
         axis = self.out(SagittalVec(inner.cos, -inner.sin))  # the grandchild's forward axis
-        return Placement(r, axis.x, -axis.z)
+        return Placement(r, axis.x, -axis.z, side)
 
     def motion_to_child(self, m: Vector) -> Vector:
         """A twist or spatial acceleration from the parent's frame to the child's."""
@@ -201,6 +203,8 @@ class Articulated(NamedTuple):
 
 
 Inertia = Rigid | Articulated
+Gravity = Any
+"""In m/s^2: a number, along -z of the world, or the acceleration of free fall (3,) in its axes, as in `space`."""
 Numbers = list[Number]
 
 
@@ -224,16 +228,16 @@ def cross_force(m: Vector, f: Vector) -> Vector:
 
 
 @float64_default
-def upward(world: Placement, gravity: Number | SagittalVec) -> Vector:
+def upward(world: Placement, gravity: Gravity) -> Vector:
     """The acceleration opposite to gravity, in the axes of a body."""
-    up = gravity.scaled(-1.0) if isinstance(gravity, SagittalVec) else SagittalVec(0.0 * gravity, gravity)
+    up = SagittalVec(0.0 * gravity, gravity) if jnp.ndim(gravity) == 0 else SagittalVec(-gravity[0], -gravity[2])
     return Vector(0.0 * up.z, *world.back(up))
 
 
 @float64_default
-def lift(position: SagittalVec, gravity: Number | SagittalVec) -> Number:
+def lift(position: SagittalVec, gravity: Gravity) -> Number:
     """Potential energy in J of 1 kg at a place in the world, zero at the origin."""
-    return -gravity.dot(position) if isinstance(gravity, SagittalVec) else gravity * position.z
+    return gravity * position.z if jnp.ndim(gravity) == 0 else -gravity[0] * position.x - gravity[2] * position.z
 
 
 # --- joints ---------------------------------------------------------------------------------------------------------
@@ -253,8 +257,8 @@ class Moved(NamedTuple):
 
 
 @float64_default
-def moved(joint: Joint, seat: SagittalVec, q: Sequence[Number], v: Sequence[Number]) -> Moved:
-    """A joint whose frame sits at `seat` in m in the parent, at coordinates q and velocities v."""
+def moved(joint: Joint, seat: Placement, q: Sequence[Number], v: Sequence[Number]) -> Moved:
+    """A joint whose frame sits at `seat` in the parent, at coordinates q and velocities v."""
     steps = [elementary(screw, angle) for screw, angle in zip(joint.screws, q, strict=True)]
     behind: Placement | None = None
     columns: list[Vector] = []
@@ -262,7 +266,7 @@ def moved(joint: Joint, seat: SagittalVec, q: Sequence[Number], v: Sequence[Numb
         own = _direction(screw)
         columns.insert(0, own if behind is None else behind.motion_to_child(own))
         behind = step if behind is None else step.then(behind)
-    local = Placement(seat) if behind is None else Placement(seat).then(behind)
+    local = seat if behind is None else seat.then(behind)
     inner = bias = None
     for column, rate in zip(reversed(columns), reversed(list(v)), strict=True):
         own = column.scaled(rate)
@@ -319,6 +323,12 @@ def put(values: Sequence[Number], where: Sequence[Sequence[int]], new: Sequence[
 
 
 @float64_default
+def with_rotors(tau: Sequence[Number], rotors: Array, vdot: Sequence[Number], moved: Any) -> Numbers:
+    """Generalised forces with those that accelerate the rotors of joints where `moved`."""
+    return [t + r * a if on else t for t, r, a, on in zip(tau, rotors, vdot, moved, strict=True)]
+
+
+@float64_default
 def joined(parts: Sequence[Numbers]) -> Numbers:
     """The numbers of all joints in one list."""
     return [x for part in parts for x in part]
@@ -344,6 +354,8 @@ class Section(NamedTuple):
     """Articulated inertia times the free columns."""
     D: linalg.LDL | None = None
     u: tuple[Number, ...] = ()
+    rotors: Any = None
+    """Inertia of the rotors of the free columns."""
 
     @classmethod
     def split(
@@ -369,8 +381,12 @@ class Section(NamedTuple):
         if not self.free:
             return self
         U = tuple(inertia @ s for s in self.S_free)
-        D = linalg.ldl([components(self.S_free, u) for u in U])
-        return self._replace(U=U, D=D, u=tuple(t - s.dot(force) for t, s in zip(self.tau, self.S_free, strict=True)))
+        D = [components(self.S_free, u) for u in U]
+        for i, rotor in enumerate([] if self.rotors is None else self.rotors):
+            D[i][i] = D[i][i] + rotor
+        return self._replace(
+            U=U, D=linalg.ldl(D), u=tuple(t - s.dot(force) for t, s in zip(self.tau, self.S_free, strict=True))
+        )
 
     def seen_from_parent(self, inertia: Inertia, force: Vector) -> tuple[Inertia, Vector]:
         """Inertia and force that the joint transmits to the parent."""
@@ -431,3 +447,10 @@ def point_motion(motion: Any, body: int, lever: SagittalVec) -> tuple[SagittalVe
     """Position in m and velocity in m/s, in the world, of a point (or, with arrays, points) of a body."""
     world, twist = motion.world[body], motion.twist[body]
     return world.point(lever), world.out(twist.linear + lever.turned().scaled(twist.turn))
+
+
+@float64_default
+def wrench(world: Placement, position: SagittalVec, force: SagittalVec) -> Vector:
+    """Wrench on a body, at its origin and in its axes, of a force in N at a position in m, both in the world's axes."""
+    own = world.back(force)
+    return Vector(world.back(position - world.r).moment(own), *own)

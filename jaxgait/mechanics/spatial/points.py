@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait.mechanics.spatial import plane
-from jaxgait.mechanics.spatial.tree import Motion, PlanarTree, Tree, check_in_space
+from jaxgait.mechanics.spatial.tree import Motion, PlanarTree, Tree, of_planar_tree, plus
 from jaxgait.mechanics.spatial.vectors import Vec3, cross
 from jaxgait.precision import float64_default
 
@@ -52,9 +52,6 @@ class Momentum(NamedTuple):
 def point_motion(motion: Motion, points: Points) -> tuple[Float[Array, "m 3"], Float[Array, "m 3"]]:
     """Positions in m and velocities in m/s of points, in the world.
 
-    Raises:
-        TypeError: for the motion of a planar tree.
-
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.spatial import Link, Points, Tree, hinge, kinematics, point_motion
@@ -64,8 +61,11 @@ def point_motion(motion: Motion, points: Points) -> tuple[Float[Array, "m 3"], F
         >>> print(position[0], velocity[0])  # m, m/s
         [ 0.   0.  -0.5] [-1.  0.  0.]
     """
-    check_in_space("point_motion", motion)
     local = jnp.asarray(points.position)
+    if of_planar_tree(motion):
+        found = [_planar_point(motion, *point) for point in zip(points.body, local, strict=True)]
+        position, velocity = (jnp.stack(vectors) for vectors in zip(*found, strict=True))
+        return position, velocity
     R, origin, twist = _gather(motion, points)
     w, v = twist[:, :3], twist[:, 3:]
     return origin + _turn(R, local), _turn(R, v + jnp.cross(w, local))
@@ -74,7 +74,7 @@ def point_motion(motion: Motion, points: Points) -> tuple[Float[Array, "m 3"], F
 @float64_default
 def point_wrenches(
     motion: Motion, points: Points, position: Float[Array, "m 3"], force: Float[Array, "m 3"]
-) -> Float[Array, "n 6"]:
+) -> Float[Array, "n 6"] | list[plane.Vector | None]:
     """Wrenches on all bodies (N m, N), at their origins and in their axes, from forces at points of the world.
 
     Args:
@@ -83,8 +83,8 @@ def point_wrenches(
         position: of each force in the world, m (not necessarily that of a material point).
         force: N, world axes.
 
-    Raises:
-        TypeError: for the motion of a planar tree.
+    Returns:
+        An array, zero for bodies without points; of a planar tree a list of `plane.Vector`, or None.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -95,7 +95,8 @@ def point_wrenches(
         >>> print(point_wrenches(motion, Points((0,), toe), toe, push)[0])  # N m about the hip, N
         [   0. -140.    0.    0.    0.  700.]
     """
-    check_in_space("point_wrenches", motion)
+    if of_planar_tree(motion):
+        return _planar_wrenches(motion, points, position, force)
     R, origin, _ = _gather(motion, points)
     Rt = jnp.swapaxes(R, 1, 2)
     f = _turn(Rt, force)
@@ -108,9 +109,6 @@ def point_wrenches(
 def feet(motion: Motion, points: Points) -> Feet:
     """The motion of points, such as centres of balls, over level ground, and of the bodies where they touch it.
 
-    Raises:
-        TypeError: for the motion of a planar tree.
-
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.mechanics.spatial import Link, Points, Tree, feet, kinematics, planar
@@ -121,7 +119,7 @@ def feet(motion: Motion, points: Points) -> Feet:
         [0.2] [0. 0. 0.] [0.2 0. ]
     """
     centre, velocity = point_motion(motion, points)
-    spin = {b: motion.world[b].R @ motion.twist[b][:3] for b in points.body}
+    spin = {b: _spin(motion, b) for b in points.body}
     turn = jnp.stack([jnp.stack([-spin[b][1], spin[b][0]]) for b in points.body])
     slip = velocity[:, :2] + centre[:, 2:] * turn
     on_ground = jnp.concatenate([centre[:, :2], jnp.zeros_like(centre[:, 2:])], axis=1)
@@ -189,9 +187,30 @@ def energy(tree: Tree | PlanarTree, motion: Motion, gravity: Any = 9.81) -> tupl
     dot, moving = tree.algebra.dot, zip(tree.inertias(), motion.twist, strict=True)
     kinetic = 0.5 * sum((dot(V, inertia @ V) for inertia, V in moving), jnp.zeros(()))
     if (rotors := tree.rotors()) is not None:
-        kinetic = kinetic + 0.5 * jnp.sum(rotors * motion.v**2)
+        kinetic = kinetic + 0.5 * jnp.sum(rotors * jnp.stack([*motion.v]) ** 2)
     whole = momentum(tree, motion)
     return kinetic, whole.mass * tree.algebra.lift(whole.com, gravity)
+
+
+def _spin(motion: Motion, body: int) -> Any:
+    """Angular velocity of a body in world axes, rad/s."""
+    twist = motion.twist[body]
+    return (0.0, twist.turn, 0.0) if of_planar_tree(motion) else motion.world[body].R @ twist[:3]
+
+
+def _planar_point(motion: Motion, body: int, lever: Vec3) -> tuple[Vec3, Vec3]:
+    """Position and velocity of a point of a planar tree, in space."""
+    r, v = plane.point_motion(motion, body, plane.SagittalVec(lever[0], lever[2]))
+    return jnp.stack([r.x, motion.world[body].side + lever[1], r.z]), jnp.stack([v.x, jnp.zeros_like(v.x), v.z])
+
+
+def _planar_wrenches(motion: Motion, points: Points, position: Array, force: Array) -> list[plane.Vector | None]:
+    """What the parts of forces in the sagittal plane do to the bodies of a planar tree; its joints hold the rest."""
+    found: list[plane.Vector | None] = [None] * len(motion.world)
+    for body, r, f in zip(points.body, position, force, strict=True):
+        at, push = plane.SagittalVec(r[0], r[2]), plane.SagittalVec(f[0], f[2])
+        found[body] = plus(found[body], plane.wrench(motion.world[body], at, push))
+    return found
 
 
 def _gather(motion: Motion, points: Points) -> tuple[Array, Array, Array]:

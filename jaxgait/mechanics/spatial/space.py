@@ -27,6 +27,7 @@ __all__ = [
     "put",
     "still",
     "upward",
+    "with_rotors",
 ]
 
 
@@ -100,6 +101,12 @@ def put(values: Float[Array, " nv"], where: Sequence[np.ndarray], new: Sequence[
     order = np.concatenate([taken, rest])
     found = jnp.concatenate([*new, *([jnp.asarray(values)[rest]] if rest.size else [])])
     return found if (order[:-1] < order[1:]).all() else found[np.argsort(order)]
+
+
+@float64_default
+def with_rotors(tau: Array, rotors: Array, vdot: Array, moved: Sequence[bool] | np.ndarray) -> Float[Array, " nv"]:
+    """Generalised forces with those that accelerate the rotors of joints where `moved`."""
+    return tau + jnp.where(np.asarray(moved), rotors * vdot, 0.0)
 
 
 @float64_default

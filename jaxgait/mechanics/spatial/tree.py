@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from jaxgait.mechanics.spatial import plane, space
+from jaxgait.mechanics.spatial.checks import check_link
 from jaxgait.mechanics.spatial.joints import Joint
-from jaxgait.mechanics.spatial.links import Link, numbers
+from jaxgait.mechanics.spatial.links import Link
 from jaxgait.mechanics.spatial.vectors import Mat6, Placement, rigid_inertia
 from jaxgait.precision import float64_default
 from jaxgait.support.checks import is_concrete
@@ -52,8 +53,9 @@ class Topology(eqx.Module):
     def inertias(self) -> list[Any]:
         """Inertia of each body at its origin, in the algebra's terms."""
 
+    @abc.abstractmethod
     def rotors(self) -> Array | None:
-        """`Tree.armature` as an array, kg m^2 (kg); None without any, as in the plane.
+        """Inertia of rotors by velocity, kg m^2 (kg); None without any.
 
         Examples:
             >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
@@ -61,8 +63,6 @@ class Topology(eqx.Module):
             >>> print(Tree.build(leg, armature={"leg": 0.5}).rotors(), Tree.build(leg).rotors())
             [0.5] None
         """
-        armature = getattr(self, "armature", None)
-        return None if armature is None else jnp.asarray(armature)
 
     @property
     def nq(self) -> int:
@@ -122,8 +122,8 @@ class Tree(Topology):
 
     offset: Float[ArrayLike, "n 3"]
     """Joint origin in the parent's frame, m."""
-    rotation: Float[ArrayLike, "n 3 3"]
-    """Orientation of the joint frame in the parent's frame."""
+    rotation: Float[ArrayLike, "n 3 3"] | None
+    """Orientation of the joint frames in the parents' frames; None: they are not turned."""
     mass: Float[ArrayLike, " n"]
     com: Float[ArrayLike, "n 3"]
     """Centre of mass in the body's frame, m."""
@@ -163,7 +163,7 @@ class Tree(Topology):
                 return np.stack([np.asarray(v, dtype=float) for v in values])
             return jnp.stack([_traced(v) for v in values])
 
-        moves = _names(names, [link.joint.velocities for link in links])
+        moves, turned = _names(names, [link.joint.velocities for link in links]), [link.rotation for link in links]
         if unknown := [name for name in armature or () if name not in moves]:
             raise ValueError(f"armature: no velocity {unknown[0]!r}; choose one of {', '.join(moves)}")
         return cls(
@@ -171,7 +171,7 @@ class Tree(Topology):
             parents=tuple(parents),
             joints=tuple(link.joint for link in links),
             offset=stack([link.offset for link in links]),
-            rotation=stack([link.rotation for link in links]),
+            rotation=None if all(r is None for r in turned) else stack([np.eye(3) if r is None else r for r in turned]),
             mass=stack([link.mass for link in links]),
             com=stack([link.com for link in links]),
             inertia=stack([link.inertia for link in links]),
@@ -190,14 +190,31 @@ class Tree(Topology):
 
     def seats(self) -> list[Placement]:
         """Frame of each joint in its body's parent."""
-        offset, rotation = jnp.asarray(self.offset), jnp.asarray(self.rotation)
-        return [Placement(rotation[i], offset[i]) for i in range(len(self.names))]
+        offset = jnp.asarray(self.offset)
+        rotation = jnp.asarray(np.eye(3)[None].repeat(len(offset), 0) if self.rotation is None else self.rotation)
+        return [Placement(R, r) for R, r in zip(rotation, offset, strict=True)]
+
+    def rotors(self) -> Array | None:
+        """`armature` as an array."""
+        return None if self.armature is None else jnp.asarray(self.armature)
+
+    @property
+    def is_planar(self) -> bool:
+        """Whether it is known to move in the sagittal plane, whatever its numbers are.
+
+        Examples:
+            >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
+            >>> rods = [Tree.build(Link("rod", None, hinge(axis), mass=1.0)) for axis in [(0, 1, 0), (0, 0, 1)]]
+            >>> print(*(rod.is_planar for rod in rods))
+            True False
+        """
+        return self.rotation is None and all(map(plane.is_planar, self.joints))
 
     def in_plane(self) -> PlanarTree:
         """The planar form, in unrolled scalars, of a tree that moves in the sagittal plane.
 
         Raises:
-            ValueError: for rotors, and a joint that leaves the plane, or whose frame is turned in its parent or traced.
+            ValueError: for a joint that leaves the plane, or whose frame is turned in its parent, or may be (traced).
 
         Examples:
             >>> from jaxgait.mechanics.spatial import Link, Tree, hinge, kinematics
@@ -210,19 +227,18 @@ class Tree(Topology):
             if not plane.is_planar(joint):
                 advice = "slide along x and z and turn about y, or compute in space"
                 raise ValueError(f"body {name!r} has a joint that leaves the plane: {advice}")
-        if self.armature is not None:
-            raise ValueError("a planar tree has no rotors (armature): compute in space")
         if not is_concrete(self.rotation):
             raise ValueError("whether joint frames are turned in their parents is not known of a traced tree")
-        if (np.asarray(self.rotation) != np.eye(3)).any():
+        if self.rotation is not None and (np.asarray(self.rotation) != np.eye(3)).any():
             raise ValueError("joint frames of a planar tree are not turned in their parents: put the angle in q")
         offset, com, inertia = (jnp.asarray(x) for x in (self.offset, self.com, self.inertia))
         return PlanarTree(
             *(self.names, self.parents, self.joints),
-            offset[:, ::2],
+            offset,
             jnp.asarray(self.mass),
             com[:, ::2],
             inertia[:, 1, 1],
+            self.rotors(),
         )
 
 
@@ -231,26 +247,32 @@ class PlanarTree(Topology):
     """The planar form of a `Tree`, from `Tree.in_plane`: the same names, joints, coordinates and velocities.
 
     `kinematics`, `inverse_dynamics`, `joint_wrenches`, `forward_dynamics`, `hybrid_dynamics`, `momentum` and `energy`
-    accept it too, with scalars (sequences of numbers, `plane.Vector`, `plane.SagittalVec`) instead of arrays;
-    `mass_matrix`, `point_motion` and `point_wrenches` need a `Tree`.
+    accept it too, with scalars (sequences of numbers, `plane.Vector`, `plane.SagittalVec`) instead of arrays, and so do
+    `point_motion`, `feet` and `point_wrenches`, with points and forces in space; `mass_matrix` needs a `Tree`.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
         >>> link = Link("rod", None, hinge((0, 1, 0)), mass=2.0, com=(0.0, 0.0, -0.5), offset=(0.0, 0.0, 1.0))
         >>> rod = Tree.build(link).in_plane()
-        >>> print(rod.coms()[0].z, rod.seats()[0].z, rod.inertias()[0].mass, rod.rate([0.3], [2.0]))  # m, m, kg, rad/s
-        -0.5 1.0 2.0 [2.0]
+        >>> print(rod.coms()[0].z, rod.seats()[0].r.z, rod.inertias()[0].mass)  # m, m, kg
+        -0.5 1.0 2.0
     """
 
     algebra: ClassVar[Any] = plane
 
-    offset: Float[Array, "n 2"]
-    """Joint origin in the parent's frame (x, z), m."""
+    offset: Float[Array, "n 3"]
+    """Joint origin in the parent's frame, m."""
     mass: Float[Array, " n"]
     com: Float[Array, "n 2"]
     """Centre of mass in the body's frame (x, z), m."""
     inertia: Float[Array, " n"]
     """About the centre of mass and +y, kg m^2."""
+    armature: Float[Array, " nv"] | None = None
+    """See `Tree`."""
+
+    def rotors(self) -> Array | None:
+        """`armature`."""
+        return self.armature
 
     def rate(self, q: Sequence[plane.Number], v: Sequence[plane.Number]) -> Sequence[plane.Number]:
         """Time derivative of the coordinates: the velocities."""
@@ -264,9 +286,9 @@ class PlanarTree(Topology):
         """Inertia of each body at its origin."""
         return [plane.rigid_inertia(self.mass[i], com, self.inertia[i]) for i, com in enumerate(self.coms())]
 
-    def seats(self) -> list[plane.SagittalVec]:
-        """Origin of each joint in its body's parent, m."""
-        return [plane.SagittalVec(self.offset[i, 0], self.offset[i, 1]) for i in range(len(self.names))]
+    def seats(self) -> list[plane.Placement]:
+        """Frame of each joint in its body's parent."""
+        return [plane.Placement(plane.SagittalVec(x, z), side=y) for x, y, z in self.offset]
 
 
 class Motion(NamedTuple):
@@ -339,6 +361,19 @@ def check_lengths(wanted: int, **vectors: Any) -> None:
             raise ValueError(f"{name} must have {wanted} entries in this tree, got {len(x)}")
 
 
+def of_planar_tree(motion: Motion) -> bool:
+    """Whether a motion is that of a planar tree.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import Link, Tree, hinge, kinematics
+        >>> from jaxgait.mechanics.spatial.tree import of_planar_tree
+        >>> rod = Tree.build(Link("rod", None, hinge((0, 1, 0)), mass=1.0)).in_plane()
+        >>> of_planar_tree(kinematics(rod, [0.0], [2.0]))
+        True
+    """
+    return isinstance(motion.world[0], plane.Placement)
+
+
 @float64_default
 def check_in_space(function: str, motion: Motion) -> None:
     """Checks that a motion is that of a `Tree`, not of its planar form.
@@ -353,7 +388,7 @@ def check_in_space(function: str, motion: Motion) -> None:
         >>> post = Tree.build(Link("post", None, fixed(), mass=1.0))
         >>> check_in_space("mass_matrix", kinematics(post, jnp.zeros(0), jnp.zeros(0)))
     """
-    if any(not isinstance(world, Placement) for world in motion.world):
+    if of_planar_tree(motion):
         raise TypeError(f"{function} needs the motion of a Tree in space, got that of a PlanarTree (Tree.in_plane)")
 
 
@@ -369,113 +404,6 @@ def plus(a: Any, b: Any, neither: Callable[[], Any] = lambda: None) -> Any:
         found = b if a is None else a
         return neither() if found is None else found
     return a + b
-
-
-@float64_default
-def check_rotation(name: str, rotation: Float[ArrayLike, "... 3 3"]) -> None:
-    """Rejects matrices (no dimension) that are not rotations; there may be a batch axis.
-
-    Raises:
-        ValueError: naming the body, for a matrix that is not orthonormal (to 0.001) and right-handed.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.mechanics.spatial import check_rotation
-        >>> check_rotation("shank", np.diag([1.0, -1.0, 1.0]))
-        Traceback (most recent call last):
-            ...
-        ValueError: body 'shank': its rotation must be orthonormal and right-handed, got [[1.0, 0.0, 0.0], ...
-    """
-    matrices = np.asarray(rotation, dtype=float).reshape(-1, 3, 3)
-    close = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(3)).max(axis=(1, 2)) < 1e-3  # not NaN
-    wrong = ~(close & (np.linalg.det(np.where(close[:, None, None], matrices, np.eye(3))) > 0.0))
-    if wrong.any():
-        found = matrices[wrong][0].tolist()
-        raise ValueError(f"body {name!r}: its rotation must be orthonormal and right-handed, got {found}")
-
-
-@float64_default
-def check_link(link: Link) -> None:
-    """Rejects a link with numbers (SI units) that no rigid body has; traced ones are not checked.
-
-    Raises:
-        ValueError: see `check_inertia` and `check_rotation`.
-
-    Examples:
-        >>> from jaxgait.mechanics.spatial import Link, hinge
-        >>> from jaxgait.mechanics.spatial.tree import check_link
-        >>> check_link(Link("foot", None, hinge((0, 1, 0)), mass=-1.0))
-        Traceback (most recent call last):
-            ...
-        ValueError: body 'foot': its mass must be nonnegative, got -1 kg
-    """
-    if is_concrete((link.mass, link.inertia)):
-        check_inertia(link.name, np.asarray(link.mass), numbers(link.inertia, axes=2))
-    if is_concrete(link.rotation):
-        check_rotation(link.name, numbers(link.rotation, axes=2))
-
-
-@float64_default
-def check_quaternions(names: Sequence[str], q: Float[ArrayLike, "... n"]) -> None:
-    """Rejects coordinates whose quaternions are not of length 1 (to 0.5 %); there may be batch axes.
-
-    Args:
-        names: of the coordinates; those of a quaternion end in q_w, q_x, q_y, q_z.
-        q: the coordinates, in m and rad.
-
-    Raises:
-        ValueError: naming the quaternion and its length.
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.mechanics.spatial import check_quaternions
-        >>> check_quaternions(["hip_q_w", "hip_q_x", "hip_q_y", "hip_q_z"], np.array([1.0, 0.5, 0.0, 0.0]))
-        Traceback (most recent call last):
-            ...
-        ValueError: hip_q_w, _x, _y, _z must be a quaternion of length 1, give all four of it; got the length 1.118
-    """
-    x = np.asarray(q, dtype=float)
-    for i, name in enumerate(names):
-        length = np.linalg.norm(x[..., i : i + 4], axis=-1) if name.endswith("q_w") else np.ones(())
-        if (wrong := ~(np.abs(length - 1.0) < 5e-3)).any():  # not NaN
-            what = f"{name}, _x, _y, _z must be a quaternion of length 1, give all four of it"
-            raise ValueError(f"{what}; got the length {length[wrong].flat[0]:.4g}")
-
-
-@float64_default
-def check_inertia(name: str, mass: Float[ArrayLike, " ..."], inertia: Float[ArrayLike, "... 3 3"]) -> None:
-    """Rejects a mass in kg or an inertia tensor in kg m^2 that no rigid body can have; both may have a batch axis.
-
-    Raises:
-        ValueError: naming the body and the fault (mass, symmetry, or the triangle inequality of the moments).
-
-    Examples:
-        >>> import numpy as np
-        >>> from jaxgait.mechanics.spatial import check_inertia
-        >>> check_inertia("plate", 1.0, np.diag([1.0, 1.0, 2.0]))  # the boundary: a thin plate
-        >>> check_inertia("foot", 1.0, np.diag([1.0, 1.0, 3.0]))
-        Traceback (most recent call last):
-            ...
-        ValueError: body 'foot': its principal moments 1, 1, 3 kg m^2 belong to no rigid body: ...
-    """
-    masses, tensors = np.ravel(mass), np.asarray(inertia, dtype=float).reshape(-1, 3, 3)
-    wrong = masses[~(np.isfinite(masses) & (masses >= 0.0))]
-    if wrong.size:
-        raise ValueError(f"body {name!r}: its mass must be nonnegative, got {wrong[0]:g} kg")
-    rounding = max(1e-9, 8.0 * float(np.finfo(np.result_type(np.asarray(inertia), np.float32)).eps))
-    slack = rounding * np.abs(tensors).max(axis=(1, 2))  # for thin plates and rods
-    skewed = ~(np.abs(tensors - tensors.swapaxes(1, 2)).max(axis=(1, 2)) <= slack)  # also NaN
-    if skewed.any():
-        found = tensors[skewed][0].tolist()
-        raise ValueError(f"body {name!r}: its inertia tensor must be finite and symmetric, got {found}")
-    moments = np.linalg.eigvalsh(tensors)
-    impossible = (moments[:, 0] < -slack) | (moments[:, 2] > moments[:, 0] + moments[:, 1] + slack)
-    if impossible.any():
-        found = ", ".join(f"{moment:.6g}" for moment in moments[impossible][0])
-        raise ValueError(
-            f"body {name!r}: its principal moments {found} kg m^2 belong to no rigid body: the largest may not exceed "
-            "the sum of the other two"
-        )
 
 
 def _slices(sizes: Sequence[int]) -> list[slice]:

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxgait.mechanics.spatial import Link, Tree
+from jaxgait.mechanics.spatial import Link
 from jaxgait.mechanics.spatial.links import numbers
+from jaxgait.mechanics.spatial.tree import Topology
 from jaxgait.models.tree.motions import Jumps
 from jaxgait.models.tree.parts import Force, PrescribedJoint, Torque, takes
 from jaxgait.parameters import ParameterError
@@ -142,7 +143,7 @@ def index_of(where: str, kind: str, names: Sequence[str], name: str) -> int:
     return list(names).index(name)
 
 
-def coordinate_of(tree: Tree, name: str, joint: str) -> tuple[int, int]:
+def coordinate_of(tree: Topology, name: str, joint: str) -> tuple[int, int]:
     """Indices in q and in v of a drive's joint coordinate, whose velocity must be its rate.
 
     Args:

@@ -75,7 +75,8 @@ class Robot:
         for group, following in zip(groups, [*groups[1:], None], strict=True):
             name = self.name("joint", group.joints[-1]) if following else self.name("body", body)
             mass = {"mass": 0.0} if following else self._mass(body, group.anchor)
-            link = Link(name, above, self._joint(group.joints), offset=_row(offset), rotation=_rows(rotation), **mass)
+            turned = None if np.array_equal(rotation, np.eye(3)) else _rows(rotation)
+            link = Link(name, above, self._joint(group.joints), offset=_row(offset), rotation=turned, **mass)
             found.append(Piece(link, group.joints))
             if following:
                 above, rotation, offset = name, np.eye(3), following.anchor - group.anchor

@@ -33,7 +33,8 @@ from jaxgait.batches import each
 from jaxgait.fields import array_of, with_fields
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.linalg import stacked
-from jaxgait.mechanics.spatial import Link, Tree
+from jaxgait.mechanics.spatial import Link, PlanarTree, Tree
+from jaxgait.mechanics.spatial.tree import Topology
 from jaxgait.model import Model, Numerics, Scalar, Variable, derived, parameter
 from jaxgait.models.tree import naming
 from jaxgait.models.tree.checks import (
@@ -44,9 +45,9 @@ from jaxgait.models.tree.checks import (
     coordinate_of,
     index_of,
     named_fault,
-    returned,
 )
 from jaxgait.models.tree.given import contacts_by_name, drives_by_name, links_by_name, start_by_name
+from jaxgait.models.tree.loads import Loads, driven, grounded, wrenches
 from jaxgait.models.tree.motions import Jumps, jumps
 from jaxgait.models.tree.parts import ContactPoint, Force, JointDrive, LockedJoint, PrescribedJoint, Rotor, Torque
 from jaxgait.parameters import ParameterError, ParameterInfo, entries
@@ -68,22 +69,6 @@ class TreeState(NamedTuple):
     v: Float[Array, " nv"]
     memory: Float[Array, "contacts 2"] | None = None
     """One row per contact, e.g. deflections of bristles in m; None without memories."""
-
-
-class Loads(NamedTuple):
-    """All loads at one instant."""
-
-    q: Float[Array, " nq"]
-    v: Float[Array, " nv"]
-    motion: spatial.Motion
-    depth: Float[Array, " contacts"]
-    contact: Float[Array, "contacts 3"]
-    """Forces in N."""
-    memory_rate: Float[Array, "contacts 2"]
-    tau: Float[Array, " nv"]
-    vdot: Float[Array, " nv"]
-    """Prescribed accelerations, zero elsewhere."""
-    wrenches: Float[Array, "n 6"]
 
 
 def _skeleton(links: Mapping[str, Link]) -> Tree:
@@ -231,6 +216,12 @@ class TreeModel(Model):
         armature = {of.joint: sum(one.inertia for one in rotors if one.joint == of.joint) for of in rotors}
         return Tree.build(*self.links.values(), armature=armature)
 
+    @derived
+    def moving(self) -> Tree | PlanarTree:
+        """The tree as the equations of motion take it: in the plane, if it moves in it."""
+        tree = self.tree()
+        return tree.in_plane() if tree.is_planar else tree
+
     def initial_state(self) -> TreeState:
         """`start` and `start_rates`; prescribed joints start on their motion."""
         tree = self.tree()
@@ -261,16 +252,28 @@ class TreeModel(Model):
             >>> print(pendulum.loads(0.0, pendulum.initial_state()).tau)  # N m
             [-2.]
         """
-        tree = self.tree()
+        tree = self.moving()
         q, v, vdot = self._prescribed(t, y.q, y.v)
-        motion = spatial.kinematics(tree, q, v)
-        tau, wrenches = self._driven(t, tree, motion, q, v)
-        depth, contact, memory_rate, ground = self._ground(tree, motion, y.memory)
-        return Loads(q, v, motion, depth, contact, memory_rate, tau, vdot, wrenches + ground)
+        motion = spatial.kinematics(tree, *self._entries(q, v))
+        tau, pushes = driven(self.drives, tree, motion, t, q, v)
+        ground = grounded(self.contacts, tree, motion, y.memory)
+        own = wrenches(motion, [*pushes, *ground.pushes])
+        return Loads(q, v, motion, ground.depth, ground.force, ground.memory_rate, tau, vdot, own)
 
     def _moves(self, loads: Loads) -> spatial.Accelerations:
-        tree, own = self.tree(), (loads.motion, loads.vdot, loads.tau)
-        return spatial.hybrid_dynamics(tree, *own, self._held(tree), loads.wrenches, self.free_fall)
+        tree, (vdot, tau) = self.moving(), self._entries(loads.vdot, loads.tau)
+        held, others = self._held(tree), (loads.wrenches, self.free_fall)
+        found = spatial.hybrid_dynamics(tree, loads.motion, vdot, tau, held, *others)
+        return found._replace(vdot=jnp.asarray(found.vdot), tau=jnp.asarray(found.tau))
+
+    def _entries(self, *vectors: Array) -> Sequence[Any]:
+        """Vectors (nv,) as `moving` takes them."""
+        return [list(x) for x in vectors] if self.tree().is_planar else vectors
+
+    def placed(self, loads: Loads) -> spatial.Motion:
+        """The motion of the bodies in space."""
+        tree = self.tree()
+        return spatial.kinematics(tree, loads.q, loads.v) if tree.is_planar else loads.motion
 
     def after_impact(
         self,
@@ -310,11 +313,11 @@ class TreeModel(Model):
         flags = self._held(tree, freed)
         return y._replace(v=spatial.plastic_impact(tree, y.q, y.v, points, sticking=sticking, prescribed=flags).v)
 
-    def _motions(self, tree: Tree) -> list[tuple[int, int, PrescribedJoint | LockedJoint]]:
+    def _motions(self, tree: Topology) -> list[tuple[int, int, PrescribedJoint | LockedJoint]]:
         held = {n: d for n, d in self.drives.items() if isinstance(d, PrescribedJoint | LockedJoint)}
         return [(*coordinate_of(tree, name, drive.joint), drive) for name, drive in held.items()]
 
-    def _held(self, tree: Tree, freed: Collection[int] = ()) -> list[bool]:
+    def _held(self, tree: Topology, freed: Collection[int] = ()) -> list[bool]:
         """Whether a drive determines each velocity, but for those that are freed."""
         held = {j for _, j, _ in self._motions(tree)}
         return [j in held and j not in freed for j in range(tree.nv)]
@@ -327,50 +330,18 @@ class TreeModel(Model):
             q, v, vdot = q.at[i].set(angle), v.at[j].set(rate), vdot.at[j].set(acceleration)
         return q, v, vdot
 
-    def _driven(self, t: Scalar, tree: Tree, motion: spatial.Motion, q: Array, v: Array) -> tuple[Array, Array]:
-        tau, wrenches = jnp.zeros_like(v), jnp.zeros((len(tree.names), 6), dtype=v.dtype)
-        for name, drive in self.drives.items():
-            if isinstance(drive, JointDrive):
-                i, j = coordinate_of(tree, name, drive.joint)
-                tau = tau.at[j].add(returned(name, drive.force(t, q[i], v[j]), (), "one number"))
-            elif isinstance(drive, Force):
-                points = spatial.Points((tree.index(drive.body),), jnp.asarray(drive.position, dtype=v.dtype)[None])
-                position, velocity = spatial.point_motion(motion, points)
-                force = returned(name, drive.force(t, position[0], velocity[0]), (3,), "the force along x, y and z")
-                wrenches = wrenches + spatial.point_wrenches(motion, points, position, force[None])
-            else:
-                each = f"one generalised force for each of {', '.join(tree.velocity_names)}"
-                tau = tau + returned(name, drive(t, q, v), (tree.nv,), each).astype(v.dtype)
-        return tau, wrenches
-
-    def _ground(
-        self, tree: Tree, motion: spatial.Motion, memory: Array | None
-    ) -> tuple[Array, Array, Array, Array | float]:
-        """Penetrations, forces, rates of memories, and the wrenches of the ground on the bodies."""
-        contacts = list(self.contacts.values())
-        if not contacts:
-            return jnp.zeros(0), jnp.zeros((0, 3)), jnp.zeros((0, 2)), 0.0
-        points = spatial.Points(
-            tuple(tree.index(c.body) for c in contacts), jnp.stack([stacked(c.position) for c in contacts])
-        )
-        feet = spatial.feet(motion, points)
-        depth = stacked([c.radius for c in contacts]) - feet.height
-        kept = jnp.zeros_like(feet.slip) if memory is None else memory
-        found = [c.forces(depth[i], -feet.rise[i], feet.slip[i], kept[i]) for i, c in enumerate(contacts)]
-        force, change = (jnp.stack(parts) for parts in zip(*found, strict=True))
-        return depth, force, change, spatial.point_wrenches(motion, points, feet.position, force)
-
     def outputs(self, t: Scalar, y: TreeState) -> dict[str, Array]:
         """See `variables`."""
         tree, loads = self.tree(), self.loads(t, y)
+        motion = self.placed(loads)
         angles, rates, contacts = naming.single_results(tree, self.contacts)
-        momentum = spatial.momentum(tree, loads.motion)
-        kinetic, potential = spatial.energy(tree, loads.motion, self.free_fall)
+        momentum = spatial.momentum(tree, motion)
+        kinetic, potential = spatial.energy(tree, motion, self.free_fall)
         found = {
             **{name: loads.q[i] for name, (i, _) in angles.items()},
             **{name: loads.v[i] for name, (i, _) in rates.items()},
             **{name: loads.contact[i, axis] for name, (i, axis, _) in contacts.items()},
-            "position": jnp.stack([body.r for body in loads.motion.world]),
+            "position": jnp.stack([body.r for body in motion.world]),
             "com": momentum.com,
             "com_velocity": momentum.linear / momentum.mass,
             "momentum": momentum.linear,
@@ -493,7 +464,7 @@ def _pushes(model: TreeModel) -> tuple[Array, Array]:
     """Normal force on each contact at the start, at rest, in weights of the mechanism; and the depths in m."""
     tree, y = model.tree(), model.initial_state()
     motion = spatial.kinematics(tree, y.q, jnp.zeros_like(y.v))
-    depth, *_ = model._ground(tree, motion, y.memory)
+    depth = grounded(model.contacts, tree, motion, y.memory).depth
     force = jnp.stack([contact.static_force(depth[i]) for i, contact in enumerate(model.contacts.values())])
     weight = jnp.sum(jnp.asarray(tree.mass)) * model.gravity
     return jnp.where(weight > 0.0, force / jnp.where(weight > 0.0, weight, 1.0), 0.0), depth

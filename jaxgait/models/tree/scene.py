@@ -94,8 +94,9 @@ def _moved(model: TreeModel, run: xr.Dataset) -> tuple[np.ndarray, Placements]:
     """Coordinates in rad and m, (time, nq), and the places of bodies; prescribed motions are those of their laws."""
 
     def placed(t: Any, q: Any, v: Any) -> tuple[Any, list[tuple[Any, Any]]]:
-        loads = cast(model).loads(t, TreeState(q, v, None))
-        return loads.q, [(body.R, body.r) for body in loads.motion.world]
+        moving = cast(model)
+        loads = moving.loads(t, TreeState(q, v, None))
+        return loads.q, [(body.R, body.r) for body in moving.placed(loads).world]
 
     found = jax.jit(jax.vmap(placed))(*(jnp.asarray(run[name].values) for name in ("time", "q", "v")))
     return jax.tree.map(np.asarray, found)
