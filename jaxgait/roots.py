@@ -105,6 +105,9 @@ class Rule(NamedTuple):
     relative: float = float("inf")
     """Largest component of the next step, relative to the point, from which on a residual that is small enough ends the
     search: a point of tiny numbers has small residuals everywhere."""
+    noise: float = 0.0
+    """What the function resolves, relative to the larger of the point and 1: a search that no step improves has
+    converged with such a residual, which errors of a solver keep above the tolerance."""
 
 
 def improved(it: Iterate, value: Points, jacobian: Matrices, rule: Rule) -> Iterate:
@@ -174,10 +177,10 @@ def _begun(x: Points) -> Iterate:
 def _finished(it: Iterate, steps: Any, rule: Rule) -> Root:
     """The result of a search, after a last Newton step."""
     xp = it.x.__array_namespace__()
-    length = xp.max(xp.abs(it.step), axis=-1)
-    found = xp.isfinite(it.residual) & ((it.residual <= rule.tolerance) | (it.ended & (length <= rule.settled)))
-    near = found
-    found = found & (length <= rule.last * xp.maximum(xp.max(xp.abs(it.x), axis=-1), 1.0)) & xp.isfinite(length)
+    length, size = xp.max(xp.abs(it.step), axis=-1), xp.maximum(xp.max(xp.abs(it.x), axis=-1), 1.0)
+    small = (it.residual <= rule.tolerance) | (it.residual <= rule.noise * size)
+    near = xp.isfinite(it.residual) & (small | (it.ended & (length <= rule.settled)))
+    found = near & (length <= rule.last * size) & xp.isfinite(length)
     singular = xp.isfinite(it.residual) & (xp.isnan(length) | (near & ~found))
     status = xp.where(
         found, CONVERGED, xp.where(xp.isfinite(it.residual), int(Outcome.NOT_CONVERGED), int(Outcome.NONFINITE))

@@ -43,6 +43,19 @@ def test_derivatives_of_both_modes_against_differences():
         np.testing.assert_allclose(jax.jit(mode(coordinate))(at), (x[:2] - x[2:]) / (2 * nudge), rtol=1e-8)
 
 
+def test_a_search_may_end_in_the_noise_of_its_function():
+    """Steps of a solver depend on its start: no point has a residual of less than that."""
+
+    def noisy(which, x):
+        value = x - 2.0
+        return np.where(np.abs(value) < 1e-5, 1e-5, value), np.ones((*x.shape, 1))
+
+    search = lambda **noise: many(noisy, np.array([[5.0]]), Rule(1e-6, **noise), 10)
+    assert search().status == Outcome.NOT_CONVERGED == search(noise=4e-6).status
+    found = search(noise=6e-6)  # relative to 2
+    assert found.status == CONVERGED and abs(found.x[0, 0] - 2.0) <= 2e-5
+
+
 SECOND = {
     "forward": lambda f: jax.jacfwd(jax.jacfwd(f)),
     "forward over reverse": jax.hessian,

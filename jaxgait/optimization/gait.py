@@ -55,7 +55,8 @@ TANGENTS_PER_LANE = 3
 FIRST_STRIDES = 5
 """Strides from the model's own start to the first guess."""
 NOISE_FACTOR = 100.0
-"""Residual at which a gait counts as found, in units of the solver's relative tolerance."""
+"""Residual at which a gait counts as found, in units of the solver's relative tolerance; relative to a point that is
+larger than 1, it is the noise of strides."""
 MAX_STRIDES = 10
 """Largest number of strides of one search for a gait."""
 FIRST_SHARE, LEAST_SHARE = 1 / 4, 1 / 16
@@ -222,7 +223,8 @@ class PeriodicGait(Boxed):
         self._stride = StrideMap(scheme, sampling, goal, tuple(space.names), return_map)
         self.strides = Strides(model, space, self._stride)
         self._model, self._space, self._extra = model, space, extra
-        self._rule = Rule(noise(scheme if return_map is None else return_map.scheme_of(model)))
+        resolved = noise(scheme if return_map is None else return_map.scheme_of(model))
+        self._rule = Rule(resolved, noise=resolved)
         self._known: dict[int, _Known] = {}
         self._first: np.ndarray | None = None
         self._checked = False
