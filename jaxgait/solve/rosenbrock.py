@@ -6,6 +6,8 @@ A step costs one Jacobian, one factorisation and one back-substitution per stage
   Jacobian and elimination become straight-line code, in which every scalar is a batch vector under `vmap`.
 - A complex number counts as two real ones, so that the vector field need not be analytic.
 - The Jacobian and df/dt are exact, by forward-mode differentiation of the vector field.
+- Of larger states, positions whose rates are components too, as the coordinates and velocities of mechanisms, are
+  eliminated first, so that half the equations are left.
 - Derivatives of a step use the factors of the step itself: ``dx = W^-1 (db - dW x)``. Step sizes carry no derivative
   (diffrax's controllers stop it), so that forward and reverse mode give the derivative of the computed solution.
 
@@ -25,11 +27,13 @@ import jax
 import jax.flatten_util
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
+from jax.extend.core import Literal
 from jaxtyping import Array
 
 from jaxgait.mechanics import linalg
 from jaxgait.model import State
 from jaxgait.native.once import computed_once, derivatives_once
+from jaxgait.native.primitives import Call, read
 from jaxgait.solve.dense import StageInterpolation
 from jaxgait.solve.explicit import combine
 from jaxgait.solve.tableaus import RODAS3, RODAS4, RODAS5P, ROS4, RosenbrockTableau
@@ -116,13 +120,13 @@ class _Unrolled:
 class _Dense:
     """Algebra of a state of any size, as one vector."""
 
-    def __init__(self, y: State):
+    def __init__(self, y: list[Array]):
         _, self._unravel = jax.flatten_util.ravel_pytree(y)
 
-    def split(self, y: State) -> Components:
+    def split(self, y: list[Array]) -> Components:
         return [jax.flatten_util.ravel_pytree(y)[0]]
 
-    def join(self, parts: Components) -> State:
+    def join(self, parts: Components) -> list[Array]:
         return self._unravel(parts[0])
 
     def jacobian(self, f: Field, t: Any, y: Components) -> tuple[Components, Components, Any]:
@@ -145,6 +149,77 @@ class _Dense:
 
     def product(self, W: Any, x: Components) -> Components:
         return [W @ x[0]]
+
+
+class _SecondOrder(_Dense):
+    """Algebra of a state (q, z) of any size, the first of whose components v are the rates of q.
+
+    ``s q - v = a`` and ``W_q q + W_z z = b`` leave ``(W_z + [W_q / s, 0]) z = b - W_q a / s``, as the parameters M1 and
+    M2 of Hairer and Wanner's code RODAS do. A matrix is s and the rows of z.
+    """
+
+    def __init__(self, y: list[Array], pairs: Sequence[tuple[int, int]]):
+        first, second = zip(*pairs, strict=True)
+        self._order = [*first, *second, *(i for i in range(len(y)) if i not in {*first, *second})]
+        self._n = sum(jnp.size(y[i]) for i in first)
+        super().__init__([y[i] for i in self._order])
+
+    def split(self, y: list[Array]) -> Components:
+        return super().split([y[i] for i in self._order])
+
+    def join(self, parts: Components) -> list[Array]:
+        found = dict(zip(self._order, super().join(parts), strict=True))
+        return [found[i] for i in range(len(found))]
+
+    def jacobian(self, f: Field, t: Any, y: Components) -> tuple[Components, Components, Any]:
+        value, rate, J = super().jacobian(f, t, y)
+        return value, rate, J[self._n :]
+
+    def shifted(self, J: Any, s: Array) -> Any:
+        return s, s * jnp.eye(*J.shape, k=self._n, dtype=J.dtype) - J
+
+    def factor(self, W: Any) -> Any:
+        (s, rows), n = W, self._n
+        of_q, of_z = rows[:, :n], rows[:, n:]
+        left = jnp.concatenate([of_z[:, :n] + of_q / s, of_z[:, n:]], axis=1)
+        return super().factor(left), s, of_q
+
+    def solve(self, factors: Any, b: Components) -> Components:
+        (left, s, of_q), n = factors, self._n
+        q = b[0][:n] / s
+        (z,) = super().solve(left, [b[0][n:] - of_q @ q])
+        return [jnp.concatenate([q + z[:n] / s, z])]
+
+    def product(self, W: Any, x: Components) -> Components:
+        """Of a derivative of such a matrix, whose coefficients of v in the rows of q are constant."""
+        s, rows = W
+        return [jnp.concatenate([s * x[0][: self._n], rows @ x[0]])]
+
+
+def _positions(field: Callable[..., Sequence[Any]], t: Any, y: Sequence[Any]) -> list[tuple[int, int]]:
+    """Pairs (i, j) of leaves of a state such that y[j] is the rate of y[i], whatever their numbers are.
+
+    No leaf is in two pairs. The rates are those that `field(t, y)` returns as it has got them.
+    """
+    found: list[tuple[int, int]] = []
+    for i, source in enumerate(_returned(jax.make_jaxpr(field)(t, list(y)).jaxpr)):
+        j = -1 if source is None else source - 1  # after the time
+        if j >= 0 and j != i and not {i, j} & {leaf for pair in found for leaf in pair}:
+            found.append((i, j))
+    return found
+
+
+def _returned(program: Any) -> list[int | None]:
+    """For each output of a program the number of the input that it is; None for others."""
+    source = {v: i for i, v in enumerate(program.invars)}
+    for e in program.eqns:
+        call = read(e.primitive.name, e.params, len(e.invars))
+        if isinstance(call, Call):
+            for out, i in zip(e.outvars, _returned(call.program.jaxpr), strict=True):
+                given = None if i is None else e.invars[i]
+                if not (given is None or isinstance(given, Literal)) and given in source:
+                    source[out] = source[given]
+    return [None if isinstance(v, Literal) else source.get(v) for v in program.outvars]
 
 
 def _solver(algebra: _Unrolled | _Dense, W: Any) -> Callable[[Components], Components]:
@@ -239,14 +314,20 @@ def _step(
     size = sum(jnp.size(leaf) for leaf in real)
     if size == 0:
         return y0, y0, (y0,) * len(tableau.dense)
-    algebra = _Unrolled(real, solver.pivoting) if solver.unrolled and size <= MAX_UNROLLED else _Dense(real)
     dtype = jnp.result_type(*real)
     h, t, span = (jnp.asarray(x).astype(dtype) for x in (terms.contr(t0, t1), t0, t1 - t0))
+    rates = lambda t, parts: _real(y0, terms.vf(t, _given(y0, parts), args))
+    if solver.unrolled and size <= MAX_UNROLLED:
+        algebra = _Unrolled(real, solver.pivoting)
+    else:
+        rates = jax.jit(rates)  # traced once
+        pairs = _positions(rates, t, real)
+        algebra = _SecondOrder(real, pairs) if pairs else _Dense(real)
     join = lambda parts: _given(y0, algebra.join(parts))
 
     @jax.jit  # the evaluations of one step share their program
     def field(t: Any, y: Components) -> Components:
-        return algebra.split(_real(y0, terms.vf(t, join(y), args)))
+        return algebra.split(rates(t, algebra.join(y)))
 
     y = algebra.split(real)
     stages = rosenbrock_stages(tableau, algebra, field, t, span, h, y)

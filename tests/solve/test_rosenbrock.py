@@ -198,3 +198,43 @@ def test_float32():
     y1 = diffrax.diffeqsolve(diffrax.ODETerm(field), Rodas4(), *jnp.float32([0.0, 2.0, 0.1]), y0).ys[0]
     assert y1.dtype == jnp.float32
     np.testing.assert_allclose(y1, 1 / (2 + np.sin(2.0)), rtol=1e-5)
+
+
+def swaying(scale, hidden):
+    """A mechanism with a memory, its leaves in any order; `hidden`: its rates are not seen to be components."""
+    mixed = np.random.default_rng(0).normal(size=(2, 5, 5))
+
+    def rates(t, y, args):
+        force = -scale * jnp.sin(mixed[0] @ y["b"]) - y["a"] @ mixed[1] * jnp.cos(t) + y["c"].sum() ** 2
+        velocity = y["a"] * jnp.where(scale > 0.0, 1.0, 2.0) if hidden else y["a"]
+        return {"a": 30.0 * force, "b": velocity, "c": y["b"][:2] - 3.0 * y["c"]}
+
+    return diffrax.ODETerm(rates)
+
+
+@pytest.mark.parametrize("solver", [Rodas5P(), Rodas4(unrolled=False)])
+def test_positions_are_eliminated_first(solver):
+    """The step and its derivatives are those of all linear equations together."""
+    rng = np.random.default_rng(1)
+    start = {name: jnp.asarray(rng.normal(size=n)) for name, n in (("a", 5), ("b", 5), ("c", 2))}
+
+    def step(scale, start, hidden):
+        y, error, dense, *_ = solver.step(swaying(scale, hidden), 0.1, 0.15, start, None, None, False)
+        return y, error, dense
+
+    tangents = 1.0, jax.tree.map(lambda x: jnp.cos(7.0 * x), start)
+    both = jax.jit(lambda *at, hidden: jax.jvp(partial(step, hidden=hidden), at, tangents), static_argnames="hidden")
+    found, wanted = (jax.tree.leaves(both(2.0, start, hidden=hidden)) for hidden in (False, True))
+    for x, exact in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(x, exact, rtol=1e-12, atol=1e-12)
+
+
+def test_positions_are_leaves_whose_rates_are_leaves_too():
+    y = [jnp.zeros(3), jnp.zeros(3), jnp.zeros(3)]
+    of = lambda field: rosenbrock._positions(field, 0.0, y)
+    assert of(lambda t, y: [y[1], y[0] * t, y[2]]) == [(0, 1)]
+    assert of(lambda t, y: [-y[2], y[0], y[1]]) == [(1, 0)]  # (2, 1): in a pair already
+    assert of(lambda t, y: [y[2], y[2], -y[0]]) == [(0, 2)]  # one position for each rate
+    assert of(lambda t, y: [-y[0], jnp.sin(y[0]), jax.jit(lambda a, b: (a + 1, b))(y[0], y[1])[1]]) == [(2, 1)]
+    assert of(lambda t, y: [y[1].at[0].set(0.0), t * y[0], 1.0 * y[0]]) == []
+    assert rosenbrock._positions(lambda t, y: [t, y[0]], 0.0, [jnp.zeros(()), jnp.zeros(())]) == [(1, 0)]
