@@ -287,12 +287,7 @@ def verdict_drive(verdict: Verdict) -> GaitDrive:
 
 
 def _assemble(
-    series: Mapping[str, FourierSeries],
-    period: float,
-    speed: float,
-    name: str,
-    person: Person | None = None,
-    side: str = "",
+    series: Mapping[str, FourierSeries], period: float, speed: float, name: str, person: Person | None, side: str
 ) -> GaitDrive:
     return GaitDrive(
         period=period,

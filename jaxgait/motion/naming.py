@@ -91,7 +91,7 @@ def _walk_or_stride(motion: Any, side: str | None) -> Walk | Stride:
     if recordings is not None:
         return _with_warnings(measure(recordings, "right" if side is None else side))
     stride = named_stride(os.fspath(motion[0]))
-    _check_side(side, _recorded_side(pathlib.Path(motion[0])), os.fspath(motion[0]))
+    _check_side(side, stride.side or None, os.fspath(motion[0]))
     return stride
 
 
@@ -102,12 +102,6 @@ def _check_no_walk(table: Any) -> None:
         raise TypeError(f"a dict of walks is no measured motion: give one of them, such as walks[{first!r}]")
     if {"stride", "percent"} <= set(getattr(table, "dims", ())):
         raise TypeError("curves of strides over percent of the gait cycle are no measured motion: give the Walk itself")
-
-
-def _recorded_side(path: pathlib.Path) -> str | None:
-    """The leg of a saved walk; None for other files."""
-    source = read_record(path).get("source") if _is_record(path) else None
-    return source.get("leg") if isinstance(source, dict) else None  # that of an embedded gait is a text
 
 
 def _check_side(side: str | None, measured: str | None, name: str) -> None:
@@ -249,17 +243,15 @@ def motion_strides(motion: Any, *, side: str | None = None) -> list[GaitDrive]:
     path = pathlib.Path(motion) if isinstance(motion, str | os.PathLike) else None
     if path is not None and _is_record(path) and path.exists():
         file, record = str(path), read_record(path)
-        _check_side(side, _recorded_side(path), file)
         for line in unrepeated_strides(record):
             checks.warn_user(f"{file}: {line}", MotionWarning)
     else:
-        if isinstance(motion, GaitDrive):
-            _check_side(side, None, motion.name)
         found = motion if isinstance(motion, GaitDrive) else _walk_or_stride(motion, side)
         file, record = found.name, walk_record(found) if isinstance(found, Walk) else {}
     strides = record_strides(record, file)
     if not strides:
         raise MotionFormatError("contains no individual strides", "write a recording with `jaxgait motion --out`", file)
+    _check_side(side, strides[0].side or None, file)
     return [stride_drive(s, check=False) for s in strides]
 
 

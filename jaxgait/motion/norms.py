@@ -85,8 +85,8 @@ INCHES_OF_CM = 2.54
 """Size of lengths in inches that were read as cm over what was read."""
 GRAVITY = 9.81
 """In m/s^2."""
-LEG_OF_HEIGHT = 0.245 + 0.246
-"""Thigh and shank as a share of the body height (Winter, Biomechanics and Motor Control, 2009, figure 4.1)."""
+SEGMENTS_OF_HEIGHT = {"thigh_m": 0.245, "shank_m": 0.246}
+"""Segment lengths as shares of the body height (Winter, Biomechanics and Motor Control, 2009, figure 4.1)."""
 MASS_INDEX = (12.0, 50.0)
 """Possible body mass index in kg/m^2, for children and obese adults, too; 18.5 to 30 in most adults."""
 _SLIPS_OF_MASS = {"pounds": 0.45359, "a decimal point too far to the right": 0.1, "one too far to the left": 10.0}
@@ -211,7 +211,7 @@ def odd_mass(mass: float, thigh: float, shank: float) -> str:
         >>> odd_mass(85.0, 0.42, 0.43)
         ''
     """
-    height = (thigh + shank) / LEG_OF_HEIGHT
+    height = (thigh + shank) / sum(SEGMENTS_OF_HEIGHT.values())
     index = mass / height**2
     if inside(index, MASS_INDEX):
         return ""

@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 import math
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,9 +23,8 @@ from jaxgait.motion.capture.dynamics import MOMENTS, POWERS, TABLE, Dynamics
 from jaxgait.motion.capture.maps import SIDES
 from jaxgait.motion.capture.strides import StrideCurve, closed, jumps, unrepeated
 from jaxgait.motion.capture.walk import LOADS, Walk, walk_stride
-from jaxgait.motion.capture.weight import HEAVIEST, LIGHTEST
 from jaxgait.motion.norms import GRAVITY, PERIOD, guess_time, inside
-from jaxgait.motion.stride import LOAD, SIGNALS, Series, Stride, fourier, record_person, sampled
+from jaxgait.motion.stride import LOAD, PERSON, SIGNALS, UNITS, Series, Stride, fourier, record_person, sampled
 from jaxgait.motion.text import content
 from jaxgait.motion.verdict import Verdict
 from jaxgait.support import files
@@ -230,10 +229,8 @@ def read_record(path: str | pathlib.Path) -> dict[str, Any]:
     try:
         record = json.loads(raw.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        line = getattr(error, "lineno", None)
-        raise MotionFormatError(
-            f"is not valid JSON: {str(error)[:120]}", "write it with `jaxgait motion`", file, line
-        ) from error
+        what, line = f"is not valid JSON: {str(error)[:120]}", getattr(error, "lineno", None)
+        raise MotionFormatError(what, "write it with `jaxgait motion`", file, line) from error
     check_record(record, file)
     return record
 
@@ -253,45 +250,50 @@ def check_record(record: Any, file: str | None = None) -> None:
         Traceback (most recent call last):
         MotionFormatError: walk.json, column speed_m_s: expected a positive number; write it in SI units
     """
+    for what, advice, field in _faults(record):
+        raise MotionFormatError(what, advice, file, column=field)
+
+
+_Faults: TypeAlias = Iterator[tuple[str, str, str | None]]
+"""What is wrong with fields, how to correct it, and which one; only the first fault counts."""
+
+
+def _faults(record: Any) -> _Faults:
     if not isinstance(record, dict):
-        raise MotionFormatError("is not a walk: expected an object with fields", "see `jaxgait motion`", file)
+        yield "is not a walk: expected an object with fields", "see `jaxgait motion`", None
     if lacks := [name for name in ("period_T_s", "speed_m_s", "signals") if name not in record]:
-        what = f"is not a walk: it lacks {', '.join(lacks)}"
-        raise MotionFormatError(what, "`jaxgait motion` makes one from a recording", file)
-    schema = record.get("schema", SCHEMA)
-    if schema != SCHEMA:
-        raise MotionFormatError(
-            f"the schema {str(schema)[:40]!r}", f"this version reads {SCHEMA!r}", file, None, "schema"
-        )
-    _check_clock(record, file)
-    count = _check_signals(record.get("signals"), file)
-    if record.get("n_harmonics") not in (None, count):
-        what = f"is {str(record['n_harmonics'])[:40]}, but the series have {count}"
-        raise MotionFormatError(what, "correct it, or leave it out", file, None, "n_harmonics")
-    _check_source(record, file)
-    _check_person(record, file)
-    _check_jumps(record.get("closure_removed", {}), file, "closure_removed")
+        yield f"is not a walk: it lacks {', '.join(lacks)}", "`jaxgait motion` makes one from a recording", None
+    if (schema := record.get("schema", SCHEMA)) != SCHEMA:
+        yield f"the schema {str(schema)[:40]!r}", f"this version reads {SCHEMA!r}", "schema"
+    yield from _of_clock(record)
+    yield from _of_signals(record["signals"], "signals")
+    count, stated = len(record["signals"]["knee_rad"]["a"]), record.get("n_harmonics")
+    if stated not in (None, count):
+        yield f"is {str(stated)[:40]}, but the series have {count}", "correct it, or leave it out", "n_harmonics"
+    yield from _of_person(record)
+    yield from _of_jumps(record, "")
     if "strides" in record:
-        _check_strides(record["strides"], file)
+        yield from _of_strides(record["strides"])
     if "dynamics" in record:
-        _check_dynamics(record["dynamics"], file)
+        yield from _of_dynamics(record["dynamics"])
 
 
-def _check_person(record: Mapping[str, Any], file: str | None) -> None:
-    lengths = record.get("segments", {})
+def _of_person(record: Mapping[str, Any]) -> _Faults:
+    """Who walked, with which leg, and where the path of the hip is from."""
+    source, lengths = _source(record), record.get("segments", {})
+    if source.get("leg") not in (None, *SIDES):
+        yield "expected right or left", "leave it out if it is not known", "source.leg"
+    if not isinstance(source.get("assumed_path"), str | None):
+        yield "expected the name of a gait", "leave it out if the path of the hip was recorded", "source.assumed_path"
     if not isinstance(lengths, dict):
-        raise MotionFormatError(
-            "expected an object with lengths", "leave it out if none is known", file, None, "segments"
-        )
-    for name in ("thigh_m", "shank_m"):
-        if name in lengths and not (_number(lengths[name]) and 0.05 < lengths[name] < 1.0):
-            raise MotionFormatError("expected a length in m", "0.05 to 1", file, None, f"segments.{name}")
-    for where, part in (("source.", _source(record)), ("", record)):
-        mass = part.get("mass_kg")
-        if mass is not None and not (_number(mass) and LIGHTEST <= mass <= HEAVIEST):
-            raise MotionFormatError(
-                "expected a mass in kg", f"{LIGHTEST:g} to {HEAVIEST:g}", file, None, f"{where}mass_kg"
-            )
+        yield "expected an object with lengths", "leave it out if none is known", "segments"
+    stated = {f"segments.{name}": (name, lengths[name]) for name in ("thigh_m", "shank_m") if name in lengths}
+    masses = {"source.mass_kg": source.get("mass_kg"), "mass_kg": record.get("mass_kg")}
+    stated |= {field: ("mass_kg", x) for field, x in masses.items() if x is not None}
+    for field, (name, x) in stated.items():
+        if not (_is_number(x) and inside(x, PERSON[name])):
+            low, high = PERSON[name]
+            yield f"expected a {'mass in kg' if name == 'mass_kg' else 'length in m'}", f"{low:g} to {high:g}", field
 
 
 def _source(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -300,80 +302,70 @@ def _source(record: Mapping[str, Any]) -> Mapping[str, Any]:
     return source if isinstance(source, dict) else {}
 
 
-def _check_source(record: Mapping[str, Any], file: str | None) -> None:
-    if _source(record).get("leg") not in (None, *SIDES):
-        raise MotionFormatError("expected right or left", "leave it out if it is not known", file, None, "source.leg")
-    gait = _source(record).get("assumed_path")
-    if not (gait is None or isinstance(gait, str)):
-        advice = "leave it out if the path of the hip was recorded"
-        raise MotionFormatError("expected the name of a gait", advice, file, None, "source.assumed_path")
-
-
-def _check_clock(part: Mapping[str, Any], file: str | None, where: str = "") -> None:
-    """Checks stride time and speed of a record or of one of its strides."""
+def _of_clock(part: Mapping[str, Any], where: str = "") -> _Faults:
+    """Stride time and speed of a record or of one of its strides."""
     for name in ("period_T_s", "speed_m_s"):
-        if not _number(part.get(name)) or part[name] <= 0:
-            raise MotionFormatError("expected a positive number", "write it in SI units", file, None, where + name)
+        if not _is_number(part.get(name)) or part[name] <= 0:
+            yield "expected a positive number", "write it in SI units", where + name
     period = part["period_T_s"]
     if not inside(period, PERIOD.possible):
-        raise MotionFormatError(
-            f"a stride of {period:.4g} s", guess_time(period, 0.0), file, None, f"{where}period_T_s"
-        )
+        yield f"a stride of {period:.4g} s", guess_time(period, 0.0), f"{where}period_T_s"
 
 
-def _check_jumps(jumps: Any, file: str | None, where: str) -> None:
-    if not isinstance(jumps, dict) or not all(map(_number, jumps.values())):
-        raise MotionFormatError("expected an object with numbers", "leave it out if unknown", file, None, where)
+def _of_jumps(part: Mapping[str, Any], where: str) -> _Faults:
+    jumps = part.get("closure_removed", {})
+    if not isinstance(jumps, dict) or not all(map(_is_number, jumps.values())):
+        yield "expected an object with numbers", "leave it out if unknown", f"{where}closure_removed"
 
 
-def _check_strides(strides: Any, file: str | None) -> None:
+def _of_strides(strides: Any) -> _Faults:
     if not isinstance(strides, list) or not strides or not all(isinstance(s, dict) for s in strides):
-        raise MotionFormatError("expected a list of strides", "leave it out if there are none", file, None, "strides")
+        yield "expected a list of strides", "leave it out if there are none", "strides"
     for i, stride in enumerate(strides):
-        if "signals" not in stride:
-            continue
-        _check_clock(stride, file, f"strides[{i}].")
-        if not _number(stride.get("start_s", 0)):
-            raise MotionFormatError("expected a number", "write it in s", file, None, f"strides[{i}].start_s")
-        _check_signals(stride["signals"], file, f"strides[{i}].signals")
-        _check_jumps(stride.get("closure_removed", {}), file, f"strides[{i}].closure_removed")
+        if "signals" in stride:
+            where = f"strides[{i}]."
+            yield from _of_clock(stride, where)
+            if not _is_number(stride.get("start_s", 0)):
+                yield "expected a number", "write it in s", f"{where}start_s"
+            yield from _of_signals(stride["signals"], f"{where}signals")
+            yield from _of_jumps(stride, where)
 
 
-def _check_dynamics(dynamics: Any, file: str | None) -> None:
+def _of_dynamics(dynamics: Any) -> _Faults:
     curves = dynamics.get("mean") if isinstance(dynamics, dict) else None
     if not isinstance(curves, dict):
-        what, advice = "expected an object with mean curves", "leave it out if none are known"
-        raise MotionFormatError(what, advice, file, None, "dynamics.mean")
+        yield "expected an object with mean curves", "leave it out if none are known", "dynamics.mean"
+        return
     for name in (*MOMENTS, *POWERS):
-        curve, where = curves.get(name), f"dynamics.mean.{name}"
-        if not (isinstance(curve, list) and 2 <= len(curve) <= 100_000 and all(map(_number, curve))):
-            raise MotionFormatError("expected a list of numbers", "samples of one stride", file, None, where)
-        if len(curve) != len(curves[MOMENTS[0]]):
-            what = f"{len(curve)} samples, where {MOMENTS[0]} has {len(curves[MOMENTS[0]])}"
-            raise MotionFormatError(what, "give all curves the same times", file, None, where)
+        curve, field = curves.get(name), f"dynamics.mean.{name}"
+        if not (isinstance(curve, list) and 2 <= len(curve) <= 100_000 and all(map(_is_number, curve))):
+            yield "expected a list of numbers", "samples of one stride", field
+            return
+        if len(curve) != (samples := len(curves[MOMENTS[0]])):
+            yield f"{len(curve)} samples, where {MOMENTS[0]} has {samples}", "give all curves the same times", field
 
 
-def _check_signals(signals: Any, file: str | None, where: str = "signals") -> int:
-    """Checks the series of all signals, and returns their number of harmonics."""
+def _of_signals(signals: Any, where: str) -> _Faults:
+    """The series of all signals."""
     if not isinstance(signals, dict):
-        raise MotionFormatError("expected an object with series", f"of {', '.join(SIGNALS)}", file, None, where)
-    loads = [k for k in LOAD if k in signals]
+        yield "expected an object with series", f"of {', '.join(SIGNALS)}", where
     counts = set()
-    for name in [*SIGNALS, *(LOAD if loads else ())]:
-        series, which = signals.get(name), f"{where}.{name}"
-        if not isinstance(series, dict) or not _number(series.get("a0")):
-            raise MotionFormatError("expected a series with a0, a and b", "a0 is a number", file, None, which)
+    for name in [*SIGNALS, *(LOAD if LOAD.keys() & signals.keys() else ())]:
+        series, field = signals.get(name), f"{where}.{name}"
+        if not isinstance(series, dict) or not _is_number(series.get("a0")):
+            yield "expected a series with a0, a and b", "a0 is a number", field
+            return
         a, b = series.get("a"), series.get("b")
-        if not (isinstance(a, list) and isinstance(b, list) and len(a) == len(b) > 0 and all(map(_number, a + b))):
-            raise MotionFormatError("expected a and b", "lists of equally many numbers", file, None, which)
+        if not (isinstance(a, list) and isinstance(b, list) and len(a) == len(b) > 0 and all(map(_is_number, a + b))):
+            yield "expected a and b", "lists of equally many numbers", field
+            return
         counts.add(len(a))
     if len(counts) > 1 or max(counts) > 200:
         what = f"series of {', '.join(map(str, sorted(counts)))} harmonics"
-        raise MotionFormatError(what, "give all as many, at most 200", file, None, where)
-    return max(counts)
+        yield what, "give all as many, at most 200", where
 
 
-def _number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -387,7 +379,7 @@ def record_stride(record: Mapping[str, Any], file: str | None = None) -> Stride:
         >>> print(round(stride.time[-1], 3), round(stride.speed, 2))  # s, m/s
         1.127 1.26
     """
-    return _sampled(record["signals"], record["period_T_s"], record["speed_m_s"], record, file)
+    return _sampled(record, record, file)
 
 
 def record_strides(record: Mapping[str, Any], file: str | None = None) -> list[Stride]:
@@ -399,8 +391,7 @@ def record_strides(record: Mapping[str, Any], file: str | None = None) -> list[S
         >>> record_strides(gait_record("rajagopal_1.26ms"))  # a mean only
         []
     """
-    kept = [s for s in record.get("strides", ()) if "signals" in s]
-    return [_sampled(s["signals"], s["period_T_s"], s["speed_m_s"], record, file) for s in kept]
+    return [_sampled(s, record, file) for s in record.get("strides", ()) if "signals" in s]
 
 
 def unrepeated_strides(record: Mapping[str, Any]) -> list[str]:
@@ -416,24 +407,19 @@ def unrepeated_strides(record: Mapping[str, Any]) -> list[str]:
     return unrepeated((str(s.get("trial")), float(s.get("start_s", 0)), s.get("closure_removed", {})) for s in kept)
 
 
-def _sampled(
-    signals: Mapping[str, Any], period: float, speed: float, record: Mapping[str, Any], file: str | None
-) -> Stride:
-    names = [*SIGNALS, *(k for k in LOAD if k in signals)]
-    series = {
-        k: Series(signals[k]["a0"], np.array(signals[k]["a"], float), np.array(signals[k]["b"], float)) for k in names
-    }
+def _sampled(part: Mapping[str, Any], record: Mapping[str, Any], file: str | None) -> Stride:
+    """The stride of a record, or of one of its strides."""
+    known = {k: part["signals"][k] for k in UNITS if k in part["signals"]}
+    series = {k: Series(s["a0"], np.array(s["a"], float), np.array(s["b"], float)) for k, s in known.items()}
     harmonics = series["knee_rad"].a.size
     count = max(100, 4 * harmonics)
-    curves = {k: np.append(x, x[0]) for k, x in ((k, sampled(s, count)) for k, s in series.items())}
-    time = np.linspace(0.0, period, count + 1)
-    source = _source(record)
+    source, curves = _source(record), {k: sampled(s, count) for k, s in series.items()}
     warnings = source.get("warnings")
     return Stride(
         str(record.get("name", "walk")),
-        time,
-        curves,
-        speed,
+        np.linspace(0.0, part["period_T_s"], count + 1),
+        {k: np.append(x, x[0]) for k, x in curves.items()},
+        part["speed_m_s"],
         file=file,
         person=record_person(record),
         harmonics=harmonics,

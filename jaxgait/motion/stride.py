@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from jaxgait import plausible
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.embedded import EMBEDDED_SIDE, gait_record
 from jaxgait.motion.gaps import without_gaps
@@ -50,7 +51,7 @@ _ADVICE = {
 SHANK = ("shank", "shin", "tibia", "lower_leg", "lowerleg")
 """How names of the shank's angle from the vertical begin, in lower case."""
 
-PERSON = {"thigh_m": (0.05, 1.0), "shank_m": (0.05, 1.0), "mass_kg": (2.0, 300.0)}
+PERSON = {"thigh_m": (0.05, 1.0), "shank_m": (0.05, 1.0), "mass_kg": plausible.PERSON}
 """What a table states about the person besides the speed, with the range of each."""
 
 _NUMBER = re.compile(r"(?P<number>[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?)\s*(?P<unit>.*)")

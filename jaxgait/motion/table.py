@@ -13,6 +13,7 @@ import pathlib
 import re
 import reprlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -77,38 +78,6 @@ class Table(NamedTuple):
     header: Header
 
 
-def read_table(
-    path: str | pathlib.Path,
-    required: Sequence[str],
-    optional: Sequence[str] = (),
-    advice: Mapping[str, str] | None = None,
-) -> Table:
-    """Reads named columns of numbers from a text file; other columns are ignored.
-
-    Args:
-        path: the file.
-        required: names of columns.
-        optional: names of columns of which all or none are read.
-        advice: how to get a column that is missing, by name.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        MotionFormatError: if it cannot be read.
-
-    Warns:
-        MotionWarning: for rows with gaps (empty cells, NaN, Excel's #N/A and the like), which are left out.
-
-    Examples:
-        >>> import pandas as pd
-        >>> from jaxgait.motion.table import read_table
-        >>> pd.DataFrame({"time_s": [0.0, 0.5], "knee_rad": [0.1, 1.0], "leg": ["a", "b"]}).to_csv("a.csv", index=False)
-        >>> table = read_table("a.csv", required=["time_s", "knee_rad"])
-        >>> print(table.columns["knee_rad"], table.lines)
-        [0.1 1. ] [2 3]
-    """
-    return read_chosen_columns(path, lambda header: named_columns(header, required, optional, advice or {}))
-
-
 def read_chosen_columns(
     path: str | pathlib.Path, choose: Callable[[Header], Mapping[str, int]], *, keep_gaps: bool = False
 ) -> Table:
@@ -120,7 +89,11 @@ def read_chosen_columns(
         keep_gaps: whether to keep rows with gaps, which are NaN, without a warning.
 
     Raises:
-        FileNotFoundError, MotionFormatError: as `read_table`, with its warnings.
+        FileNotFoundError: if there is no such file.
+        MotionFormatError: if it cannot be read.
+
+    Warns:
+        MotionWarning: for rows with gaps (empty cells, NaN, Excel's #N/A and the like), which are left out.
 
     Examples:
         >>> import pandas as pd
@@ -180,20 +153,25 @@ def _without_gaps(file: str, values: np.ndarray, lines: np.ndarray, names: Seque
 def named_columns(
     header: Header,
     required: Sequence[str],
-    optional: Sequence[str],
-    advice: Mapping[str, str],
+    optional: Sequence[str] = (),
+    advice: Mapping[str, str] = MappingProxyType({}),
     distinct: Collection[str] = (),
 ) -> dict[str, int]:
-    """Positions of the columns with certain names, counted from 0, with the arguments of `read_table`.
+    """Positions of the columns with certain names, counted from 0.
 
-    Those called `distinct` hold something else, and are never taken for misspelt names.
+    Args:
+        header: of the table.
+        required: names of columns.
+        optional: names of columns of which all or none are read.
+        advice: how to get a column that is missing, by name.
+        distinct: columns that hold something else, and are never taken for misspelt names.
 
     Raises:
         MotionFormatError: for a column that is missing, or that is there twice.
 
     Examples:
         >>> from jaxgait.motion.table import Header, named_columns
-        >>> named_columns(Header("a.csv", 1, ["time_s", "leg", "knee_rad"]), ["time_s", "knee_rad"], [], {})
+        >>> named_columns(Header("a.csv", 1, ["time_s", "leg", "knee_rad"]), ["time_s", "knee_rad"])
         {'time_s': 0, 'knee_rad': 2}
     """
     header.check(",".join(required))

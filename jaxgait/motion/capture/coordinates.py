@@ -18,17 +18,16 @@ from jaxgait.motion.capture.smoothing import (
     lowpass,
     rate_warnings,
 )
-from jaxgait.motion.norms import SIGNAL_NORMS, SPEED
+from jaxgait.motion.norms import SEGMENTS_OF_HEIGHT, SIGNAL_NORMS, SPEED
 from jaxgait.motion.recording import Recording, runs
 from jaxgait.support.checks import count_of
 
 HIP_IN_PELVIS = (-0.0707, -0.0661)
 """Hip joint in m forward of and above the origin of the pelvis, in the unscaled model gait2392 (Delp et al. 1990)."""
-FRACTIONS = {"thigh_m": 0.245, "shank_m": 0.246}
-"""Segment lengths as shares of the body height (Winter 2009, figure 4.1), which is the hip height over 0.530."""
 FOOT, ANKLE_HEIGHT, HEEL = 0.152, 0.039, 0.25
 """Length of the foot and height of the ankle as shares of the body height (Winter); share of the foot behind it."""
 HIP_OF_HEIGHT = 0.530
+"""Height of the hip as a share of the body height (Winter)."""
 OBLIQUE_SINE = 0.5
 """Sine of the angle (30 deg) between the pelvis and the x axis above which pelvis_tx is not the path."""
 MOST_OVEREXTENSION = np.radians(20.0)
@@ -142,7 +141,7 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
     _check_path(recording, hip)
     thigh = tilt + flexion
     height = float(np.nanmean(hip[:, 1])) / HIP_OF_HEIGHT
-    segments = {name: share * height for name, share in FRACTIONS.items()}
+    segments = {name: share * height for name, share in SEGMENTS_OF_HEIGHT.items()}
     notes.append("segment lengths are shares of the body height (Winter), which follows from the hip height")
     points = _points(hip, thigh, thigh - knee, ankle, height)
     return Leg(
@@ -365,8 +364,8 @@ def _points(hip: np.ndarray, thigh: np.ndarray, shank: np.ndarray, ankle: np.nda
     """Knee, ankle, heel and toe in m by forward kinematics of a body of a height in m."""
     along = lambda a: np.stack([np.sin(a), -np.cos(a)], axis=1)
     forward = lambda a: np.stack([np.cos(a), np.sin(a)], axis=1)
-    knee_at = hip + FRACTIONS["thigh_m"] * height * along(thigh)
-    ankle_at = knee_at + FRACTIONS["shank_m"] * height * along(shank)
+    knee_at = hip + SEGMENTS_OF_HEIGHT["thigh_m"] * height * along(thigh)
+    ankle_at = knee_at + SEGMENTS_OF_HEIGHT["shank_m"] * height * along(shank)
     foot = shank + ankle
     sole = ankle_at + ANKLE_HEIGHT * height * along(foot)
     heel = sole - HEEL * FOOT * height * forward(foot)

@@ -13,10 +13,10 @@ from jaxgait.motion.capture.plates import all_foreign
 from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.norms import GRAVITY
 from jaxgait.motion.recording import Recording, upward
+from jaxgait.motion.stride import PERSON
 from jaxgait.support.checks import real, shown
 
-LIGHTEST, HEAVIEST = 2.0, 300.0
-"""Masses in kg of the lightest and the heaviest person."""
+LIGHTEST, HEAVIEST = PERSON["mass_kg"]
 LEAST_WEIGHT = 100.0
 """Mean vertical force in N above which somebody stands on the plates."""
 LEAST_SHARE = 0.5
