@@ -215,15 +215,11 @@ def _heights(branch: Branch, quantity: Quantity) -> _Heights:
     whole = branch._replace(**more, bifurcations=(), origin=None)
     found[along] = _of(whole, quantity)
     points, origin, located = np.split(found, ends)
-    if not _is_multiplier(quantity):
+    if quantity != MULTIPLIER:
         return _Heights(points, origin, located)
     polynomials = np.empty(np.shape(whole.multipliers), dtype=complex)
     polynomials[along] = np.reshape([np.poly(one)[1:] for one in whole.multipliers], polynomials.shape)
     return _Heights(points, origin, located, tuple(np.split(polynomials, ends)))
-
-
-def _is_multiplier(quantity: Quantity) -> bool:
-    return isinstance(quantity, str) and quantity == MULTIPLIER
 
 
 def _places(branch: Branch) -> list[float]:
@@ -258,7 +254,7 @@ def _of(branch: Branch, quantity: Quantity) -> Float[np.ndarray, " points"]:
                 f"it is given, got the shape {found.shape}"
             )
         return found
-    if _is_multiplier(quantity):
+    if quantity == MULTIPLIER:
         return np.abs(branch.multipliers).max(axis=1)
     number = _coordinate(quantity, branch.z.shape[1])
     if number is not None:
@@ -367,7 +363,8 @@ def _smooth(x: np.ndarray, y: np.ndarray, *, even: bool) -> np.ndarray:
     first = np.diff(y[:2]) / width[:1] ** 2 if even else bends[:1]
     known = np.concatenate([first, bends, bends[-1:] if bends.size else first])
     left, right = (known[:-1], known[1:]) if known.size else np.zeros((2, width.size))
-    sign = lambda x: x / np.maximum(abs(x), np.finfo(float).tiny)  # also of complex numbers
+    least = np.finfo(float).tiny
+    sign = lambda x: np.divide(x, abs(x), out=np.zeros_like(x), where=abs(x) > least)  # also of complex numbers
     limited = lambda one, other: sign(one) * np.minimum(abs(one), FLATTER * abs(other))
     t = np.arange(BETWEEN) / BETWEEN
     bend = np.outer(limited(left, right), 1.0 - t) + np.outer(limited(right, left), t)

@@ -146,6 +146,7 @@ def test_lines_do_not_swing_beside_a_kink_or_across_a_gap():
     assert across[stable].max() == p[5] and across[unstable].min() == p[6]
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")  # of unknown ones
 def test_the_multiplier_keeps_its_kinks():
     """Where one passes zero, another becomes the largest, or a pair meets on the real axis, between two points."""
     p = np.linspace(0.0, 1.0, 12)  # no kink is at a point
