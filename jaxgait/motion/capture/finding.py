@@ -6,15 +6,15 @@ import dataclasses
 import difflib
 from collections.abc import Sequence
 
-from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.coordinates import angle_names, from_angles, has_angles, has_joints
 from jaxgait.motion.capture.leg import Leg, Options
+from jaxgait.motion.capture.maps import OTHER_SIDE
 from jaxgait.motion.capture.markers import from_markers
 from jaxgait.motion.capture.repeats import frame_warnings
 from jaxgait.motion.recording import Recording, upward
 from jaxgait.support.checks import first_few
 
-MOST_NAMED = 40
+MOST_NAMED = 12
 """Names of a recording that an error lists."""
 ALIKE = 0.65
 """Least similarity of a column's name to that of a joint angle which it may be."""
@@ -34,14 +34,14 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
     """
     if options.static is not None:
         options = dataclasses.replace(options, static=_named_alike(options.static, recording))
-    marker_set = maps.find(recording.markers, side, options.static is not None, options.own_map)
+    marker_set = options.markers(recording, side)
     lacking = marker_set.lacks(options.static is not None)
     if not lacking:
         return _upright(from_markers(recording, side, marker_set, options, slope), frame_warnings(recording))
     if has_angles(recording, side):
         found = from_angles(recording, side, options.cutoff, options.max_gap)
         return _upright(found, frame_warnings(dataclasses.replace(recording, markers={})))
-    other = maps.OTHER_SIDE[side]
+    other = OTHER_SIDE[side]
     if recording.angles and not recording.markers:
         joints = [name for name in angle_names(side)[3:] if name not in recording.angles]
         absent = ", ".join(joints or [name for name in angle_names(side)[:3] if name not in recording.angles])
@@ -57,7 +57,7 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
     advice = "name the markers in a map of your own (--markers map.toml)"
     if not marker_set.lacks(carried=True):
         advice = "give a standing trial (--static), whose knee and ankle markers the shank's cluster carries"
-    elif not maps.find(recording.markers, other, options.static is not None, options.own_map).lacks(False):
+    elif not options.markers(recording, other).lacks(carried=False):
         advice = _advice_to_take(other, recording)
     if has_joints(recording, side):
         advice += ", or the walking speed (--speed 1.2), and the joint angles of the file are used"

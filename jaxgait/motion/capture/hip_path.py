@@ -10,7 +10,6 @@ import numpy as np
 from jaxgait.motion.capture.coordinates import facing, from_angles, has_joints, hip_from_pelvis
 from jaxgait.motion.capture.events import events_of
 from jaxgait.motion.capture.leg import Options
-from jaxgait.motion.capture.maps import find
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.recording import AssumedPath, Recording
 from jaxgait.motion.stride import embedded_stride
@@ -40,7 +39,9 @@ def with_hip_path(recording: Recording, sides: Sequence[str], options: Options, 
     path = {"pelvis_tx", "pelvis_ty"} & set(recording.angles)
     if not any(has_joints(recording, side) for side in sides) or len(path) == 2:
         return recording
-    if recording.markers and (speed is None or any(has_markers(recording, side, options) for side in sides)):
+    carried = options.static is not None
+    whole = any(not options.markers(recording, side).lacks(carried) for side in sides)
+    if recording.markers and (speed is None or whole):
         return recording
     side = "right" if has_joints(recording, "right") else "left"  # whichever legs are asked for: they share the path
     if speed is None:
@@ -83,17 +84,3 @@ def with_hip_path(recording: Recording, sides: Sequence[str], options: Options, 
         warnings=(*recording.warnings, warning),
         assumed_path=AssumedPath(gait.name, speed),
     )
-
-
-def has_markers(recording: Recording, side: str, options: Options) -> bool:
-    """Whether the markers of a recording make the leg of a side, right or left.
-
-    Examples:
-        >>> from jaxgait.motion.capture.hip_path import has_markers
-        >>> from jaxgait.motion.capture.leg import Options
-        >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
-        >>> has_markers(synthetic_recording(reference_gait()), "right", Options())
-        False
-    """
-    carried = options.static is not None
-    return not find(recording.markers, side, carried, options.own_map).lacks(carried)

@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from jaxgait.motion.capture.axes import Axes
 from jaxgait.motion.capture.joints import AUTO, HARRINGTON, REGRESSIONS, STANDING_KNEE, Joints
+from jaxgait.motion.capture.maps import MarkerSet, find
 from jaxgait.motion.capture.smoothing import DEFAULT_CUTOFF, MAX_GAP
 from jaxgait.motion.capture.zeni import MotionEvents, motion_events
 from jaxgait.motion.recording import Recording
@@ -36,6 +37,10 @@ class Options:
     standing_knee: str = AUTO
     """How to treat knee flexion in the standing trial: "auto" subtracts up to 12 deg as an offset of the markers,
     "keep" subtracts nothing (for people who cannot straighten the knee), and "zero" subtracts any angle."""
+
+    def markers(self, recording: Recording, side: str) -> MarkerSet:
+        """The markers of a leg in a recording, of which knee and ankle may be carried from the standing trial."""
+        return find(recording.markers, side, self.static is not None, self.own_map)
 
     def __post_init__(self):
         one_of("regression", self.regression, REGRESSIONS)

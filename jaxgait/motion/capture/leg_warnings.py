@@ -10,7 +10,7 @@ import numpy as np
 from jaxgait.motion.capture.axes import Track
 from jaxgait.motion.capture.dynamics import Dynamics
 from jaxgait.motion.capture.leg import Leg, Options
-from jaxgait.motion.capture.maps import MarkerSet, find
+from jaxgait.motion.capture.maps import MarkerSet
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.capture.strides import StrideCurve, jumps, unlike, unrepeated
 from jaxgait.motion.norms import PEAKS, inside, odd_mass
@@ -50,13 +50,13 @@ def marker_warnings(leg: Leg, options: Options, stride_time: float) -> list[str]
     """Warnings about the markers of a leg that makes strides of a mean time in s."""
     if leg.joints is None:
         return []
-    marker_set = find(leg.recording.markers, leg.side, options.static is not None, options.own_map)
+    marker_set = options.markers(leg.recording, leg.side)
     return [*_late(leg, stride_time), *_askew(leg, marker_set), *_crossed(leg, marker_set), *_narrow(leg, marker_set)]
 
 
 def turn_warnings(leg: Leg, options: Options, kept: Sequence[StrideCurve]) -> list[str]:
     """A warning of strides of a leg's trial in which the pelvis does not face along the path; empty if it does."""
-    marker_set = find(leg.recording.markers, leg.side, options.static is not None, options.own_map)
+    marker_set = options.markers(leg.recording, leg.side)
     if leg.joints is None or len(marker_set.asis) < 2 or _narrow(leg, marker_set):
         return []
     right, left = (leg.axes.turned(leg.recording.markers[marker_set.asis[side]]) for side in ("right", "left"))

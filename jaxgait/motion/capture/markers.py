@@ -43,7 +43,7 @@ NOISE_STEPS = 8.0
 
 def from_markers(recording: Recording, side: str, marker_set: MarkerSet, options: Options, slope: float) -> Leg:
     """The leg of markers, whose positions are in m, with warnings of what looks wrong with them."""
-    other = maps.find(recording.markers, maps.OTHER_SIDE[side], options.static is not None, options.own_map)
+    other = options.markers(recording, maps.OTHER_SIDE[side])
     names = marker_set.names | {*other.of("heel", "toe", "ankle_lateral")}
     recording, repeated = without_repeats(recording, sorted(names))
     missing = {name: np.asarray(~np.isfinite(recording.markers[name]).all(axis=1)) for name in marker_set.names}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -271,11 +271,6 @@ def measure_both(
     return {side: dataclasses.replace(walk, name=f"{walk.name} {side}") for side, walk in walks.items()}
 
 
-class _Remarks(NamedTuple):
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
 def _measured(
     recordings: Sequence[Recording], sides: Sequence[str], options: Options, speed: float | None, mass: float | None
 ) -> dict[str, Walk]:
@@ -308,19 +303,19 @@ def _walk(
 ) -> Walk:
     """The walk of one leg, with all remarks; `general` are warnings that are not of one leg alone."""
     trials = found.trials
-    strides, scaled = _at_speed(found.judged, speed)
+    strides, notes, warnings = (found.judged, [], []) if speed is None else _at_speed(found.judged, speed)
     sound = [s for s, own in zip(strides, found.alone, strict=True) if not own.reason]
     unlikely = agreement.one_person(recordings, lengths_of(trials, strides), options.static, mass)
     walk = _averaged(trials, strides, body)
     checked = [remarks.Checked(t, options, _kept(walk, t), walk.stride_time, speed) for t in trials]
     return dataclasses.replace(
         walk,
-        notes=(*remarks.notes_of(checked), *found.ended, *scaled.notes, *walk.notes),
+        notes=(*remarks.notes_of(checked), *found.ended, *notes, *walk.notes),
         warnings=(
             *general,
             *remarks.warnings_of(checked),
             *unlikely,
-            *scaled.warnings,
+            *warnings,
             *without_strides(found),
             *agreement.one_walk(sound, walk.kept),
             *walk.warnings,
@@ -334,18 +329,19 @@ def _kept(walk: Walk, trial: Trial) -> list[StrideCurve]:
     return [s for s in walk.kept if s.trial == trial.leg.recording.name]
 
 
-def _at_speed(strides: list[StrideCurve], given: float | None) -> tuple[list[StrideCurve], _Remarks]:
-    """The strides with their speeds scaled so that those of the kept ones are the given one in m/s on average."""
-    if given is None:
-        return strides, _Remarks()
+def _at_speed(strides: list[StrideCurve], given: float) -> tuple[list[StrideCurve], list[str], list[str]]:
+    """The strides, their speeds scaled so that those of the kept ones are the given one in m/s on average.
+
+    Notes and warnings say so.
+    """
     speed = float(np.mean([s.speed for s in strides if not s.reason]))
     ratio = given / speed
     scaled = [dataclasses.replace(s, hip_speed=ratio * s.hip_speed, belt=ratio * s.belt, scale=ratio) for s in strides]
     what = f"hip and feet move at {speed:.3f} m/s; the given speed of {given:.3f} m/s is used, also for single strides"
     measured = any(not s.reason and s.belt == 0.0 for s in strides)
     advice = ": leave it out to keep those that were measured overground" if measured else ""
-    line = (f"{what}, and lengths of strides and steps with it, scaled by {ratio:.3f}{advice}",)
-    return scaled, _Remarks(warnings=line) if abs(given - speed) > 0.1 * given else _Remarks(notes=line)
+    line = [f"{what}, and lengths of strides and steps with it, scaled by {ratio:.3f}{advice}"]
+    return (scaled, [], line) if abs(given - speed) > 0.1 * given else (scaled, line, [])
 
 
 def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[str, Any]) -> Walk:

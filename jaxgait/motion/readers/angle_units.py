@@ -31,15 +31,17 @@ _JOINT = re.compile(r"hip|knee|ankle|flex|adduction|tilt", re.IGNORECASE)
 """In the names of angles that no person turns by a whole turn."""
 _HEADING = re.compile(r"rotation|heading|yaw|crank", re.IGNORECASE)
 """In the names of angles that may grow by a turn and more."""
-TURNS = {True: 360.0, False: 2.0 * math.pi}
-"""A whole turn in degrees (True), and in radians."""
+TURNS = {"deg": 360.0, "rad": 2.0 * math.pi}
+"""A whole turn."""
+WORDS = {"deg": "degrees", "rad": "radians"}
 _CLARIFY = "state the unit (knee_angle_r (deg), or inDegrees=yes in a MOT), and write NaN for absurd values"
 
 
 class Guess(NamedTuple):
     """The unit of angles by their size."""
 
-    in_degrees: bool
+    unit: str
+    """deg or rad."""
     largest: float
     """In the unit of the file."""
     joint: float
@@ -52,7 +54,7 @@ class Guess(NamedTuple):
 
         Examples:
             >>> from jaxgait.motion.readers.angle_units import Guess
-            >>> Guess(in_degrees=False, largest=1.25, joint=1.2, doubt=None).remark()
+            >>> Guess("rad", largest=1.25, joint=1.2, doubt=None).remark()
             'the largest is 1.25'
         """
         doubt = "" if self.doubt is None else f" ({self.doubt.column}: {self.doubt.what})"
@@ -82,19 +84,19 @@ def is_joint(name: str) -> bool:
 
 
 def guess(source: Source, sheet: Sheet, columns: Mapping[str, int]) -> Guess:
-    """Whether the angles in some columns, by name, are in degrees.
+    """The unit of the angles in some columns, by name.
 
-    They are if a joint exceeds `FARTHEST` in a tenth of the rows: of the legs, or any if there is none of a leg. If it
-    does so in fewer, these may be absurd values in radians. Others, such as headings, which may grow, decide only where
-    there are no joints; elsewhere they are a reason for doubt, unless they exceed a turn in either unit.
+    It is degrees if a joint exceeds `FARTHEST` in a tenth of the rows: of the legs, or any if there is none of a leg.
+    If it does so in fewer, these may be absurd values in radians. Others, such as headings, which may grow, decide only
+    where there are no joints; elsewhere they are a reason for doubt, unless they exceed a turn in either unit.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source, read_sheet
         >>> from jaxgait.motion.readers.angle_units import guess
         >>> source = Source("knee.csv", ["0.00,0.1", "0.01,0.2", "0.02,57.0", "0.03,0.4"])
         >>> found = guess(source, read_sheet(source, start=0), {"knee_flexion": 1})
-        >>> print(found.in_degrees, found.largest, found.doubt.what)
-        False 57.0 it is not clear whether this is in degrees: 57 in 1 of 4 rows, at most 0.4 in the others
+        >>> print(found.unit, found.largest, found.doubt.what)
+        rad 57.0 it is not clear whether this is in degrees: 57 in 1 of 4 rows, at most 0.4 in the others
     """
     sizes = {name: np.abs(sheet.values[:, i]) for name, i in columns.items()}
     usual, largest = {name: _usual(x) for name, x in sizes.items()}, {name: _largest(x) for name, x in sizes.items()}
@@ -103,19 +105,19 @@ def guess(source: Source, sheet: Sheet, columns: Mapping[str, int]) -> Guess:
     others = [name for name in columns if name not in joints]
     most, top = max((usual[name] for name in joints), default=0.0), max(largest.values(), default=0.0)
     if most > FARTHEST or not joints:
-        in_degrees = most > FARTHEST or any(usual[name] > TURNS[False] for name in others)
-        return Guess(in_degrees, top, most, None)
+        in_degrees = most > FARTHEST or any(usual[name] > TURNS["rad"] for name in others)
+        return Guess("deg" if in_degrees else "rad", top, most, None)
     rare = next((name for name in joints if largest[name] > FARTHEST), None)
     if rare is not None:
-        return Guess(False, top, most, _rarely(source, sheet, rare, sizes[rare]))
-    limit = lambda name: FARTHEST if is_joint(name) else TURNS[False]
-    unlike = next((name for name in others if limit(name) < usual[name] <= TURNS[True]), None)
+        return Guess("rad", top, most, _rarely(source, sheet, rare, sizes[rare]))
+    limit = lambda name: FARTHEST if is_joint(name) else TURNS["rad"]
+    unlike = next((name for name in others if limit(name) < usual[name] <= TURNS["deg"]), None)
     if unlike is None:
-        return Guess(False, top, most, None)
+        return Guess("rad", top, most, None)
     what = f"it is not clear whether angles are in degrees: up to {largest[unlike]:.4g} here"
     first = max(joints, key=largest.__getitem__)
     doubt = source.error(f"{what}, but {largest[first]:.4g} in {first}", _CLARIFY, column=unlike)
-    return Guess(False, top, most, doubt)
+    return Guess("rad", top, most, doubt)
 
 
 def _usual(sizes: np.ndarray) -> float:
@@ -135,8 +137,8 @@ def _rarely(source: Source, sheet: Sheet, name: str, sizes: np.ndarray) -> Motio
     return source.error(what, _CLARIFY, int(sheet.lines[np.flatnonzero(beyond)[0]]), name)
 
 
-def check_turns(source: Source, sheet: Sheet, columns: Mapping[str, int], degrees: bool) -> None:
-    """Checks that no joint angle of a leg exceeds a turn in its unit; other columns are not used.
+def check_turns(source: Source, sheet: Sheet, columns: Mapping[str, int], units: Mapping[str, str]) -> None:
+    """Checks that no joint angle of a leg exceeds a turn in its unit; other columns and units are not used.
 
     Raises:
         MotionFormatError: for the first one that does, naming line, column and how many do.
@@ -145,18 +147,20 @@ def check_turns(source: Source, sheet: Sheet, columns: Mapping[str, int], degree
         >>> from jaxgait.motion.readers.sheet import Source, read_sheet
         >>> from jaxgait.motion.readers.angle_units import check_turns
         >>> source = Source("knee.csv", ["0.00,0.1", "0.01,0.2", "0.02,57.0", "0.03,0.4"])
-        >>> check_turns(source, read_sheet(source, start=0), {"knee_angle_r": 1}, degrees=False)
+        >>> check_turns(source, read_sheet(source, start=0), {"knee_angle_r": 1}, {"knee_angle_r": "rad"})
         Traceback (most recent call last):
         jaxgait.motion.MotionFormatError: knee.csv, line 3, column knee_angle_r: 57 is no angle in radians: beyond ...
     """
-    unit, limit = "degrees" if degrees else "radians", TURNS[degrees]
-    advice = "correct it, or write NaN" + ("" if degrees else "; if the angles are in degrees, state it")
     for name, i in columns.items():
-        wrong = np.flatnonzero(np.abs(sheet.values[:, i]) > limit)
-        if wrong.size and name in COLUMNS and is_joint(name) and not is_length(name):
+        unit = units.get(name, "")
+        if unit not in TURNS or name not in COLUMNS or not is_joint(name) or is_length(name):
+            continue
+        wrong = np.flatnonzero(np.abs(sheet.values[:, i]) > TURNS[unit])
+        if wrong.size:
             first, last = (int(sheet.lines[wrong[k]]) for k in (0, -1))
             rows = count_of(wrong.size, "row", "rows") + f", the last on line {last + 1}" * (last > first)
-            what = f"{sheet.values[wrong[0], i]:.6g} is no angle in {unit}: beyond {limit:.3g} in {rows}"
+            what = f"{sheet.values[wrong[0], i]:.6g} is no angle in {WORDS[unit]}: beyond {TURNS[unit]:.3g} in {rows}"
+            advice = "correct it, or write NaN" + "; if the angles are in degrees, state it" * (unit == "rad")
             raise source.error(what, advice, first, name)
 
 
@@ -170,11 +174,11 @@ def decided(source: Source, sheet: Sheet, columns: Mapping[str, int]) -> Guess:
         >>> from jaxgait.motion.readers.sheet import Source, read_sheet
         >>> from jaxgait.motion.readers.angle_units import decided
         >>> source = Source("knee.csv", ["0.00,10", "0.01,20", "0.02,30"])
-        >>> print(decided(source, read_sheet(source, start=0), {"knee_angle_r": 1}).in_degrees)
-        True
+        >>> print(decided(source, read_sheet(source, start=0), {"knee_angle_r": 1}).unit)
+        deg
     """
     found = guess(source, sheet, columns)
     if found.doubt is not None and COLUMNS & columns.keys():
         raise found.doubt
-    check_turns(source, sheet, columns, found.in_degrees)
+    check_turns(source, sheet, columns, dict.fromkeys(columns, found.unit))
     return found

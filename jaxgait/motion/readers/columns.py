@@ -330,11 +330,9 @@ def _unit_sizes(
         found |= dict.fromkeys(unsure, *line)
     elif unsure:
         guess = angle_units.decided(source, sheet, unsure)
-        unit = "degrees" if guess.in_degrees else "radians"
-        found |= dict.fromkeys(unsure, unit[:3])
-        notes.append(f"angles are taken as {unit}: {guess.remark()}")
-    for unit in ANGLES:
-        angle_units.check_turns(source, sheet, {k: others[k] for k in found if found[k] == unit}, unit == "deg")
+        found |= dict.fromkeys(unsure, guess.unit)
+        notes.append(f"angles are taken as {angle_units.WORDS[guess.unit]}: {guess.remark()}")
+    angle_units.check_turns(source, sheet, others, found)
     return {k: sizes[unit] for k, unit in found.items() if unit in sizes}
 
 

@@ -95,8 +95,7 @@ def _sizes(
             raise source.error(what, "correct one of them", column=k)
     angles = {k: i for k, i in others.items() if not is_length(k) and k not in own}
     own |= dict.fromkeys(angles, _unit(source, sheet, angles, stated, notes)) if angles else {}
-    for unit in ANGLES:
-        angle_units.check_turns(source, sheet, {k: i for k, i in others.items() if own.get(k) == unit}, unit == "deg")
+    angle_units.check_turns(source, sheet, others, own)
     return {k: {**labels.LENGTHS, **ANGLES}.get(own.get(k, ""), 1.0) for k in others}
 
 
@@ -107,8 +106,8 @@ def _unit(source: Source, sheet: Sheet, angles: dict[str, int], stated: str | No
     """
     named = {k: i for k, i in angles.items() if angle_units.is_angle(k)} or angles
     guess = angle_units.guess(source, sheet, named) if stated else angle_units.decided(source, sheet, named)
-    degrees = stated == "deg" or guess.joint > angle_units.TURNS[False] if stated else guess.in_degrees
-    if stated is None or (stated == "deg") != degrees:
+    unit = guess.unit if stated is None else "deg" if guess.joint > angle_units.TURNS["rad"] else stated
+    if unit != stated:
         why = "the header says radians" if stated else "the header does not say whether angles are in degrees"
-        notes.append(f"{why}; {guess.remark()}: {'degrees' if degrees else 'radians'}")
-    return "deg" if degrees else "rad"
+        notes.append(f"{why}; {guess.remark()}: {angle_units.WORDS[unit]}")
+    return unit
