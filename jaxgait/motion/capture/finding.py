@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Sequence
 
 from jaxgait.motion.capture.coordinates import angle_names, from_angles, has_angles, has_joints
-from jaxgait.motion.capture.leg import Leg, Options
+from jaxgait.motion.capture.leg import Leg, Options, seen
 from jaxgait.motion.capture.maps import OTHER_SIDE
 from jaxgait.motion.capture.markers import from_markers
 from jaxgait.motion.capture.repeats import frame_warnings
@@ -52,8 +52,10 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
         what = f"no {side} leg: of the joint angles that make one, {absent} not found among {recorded}"
         whole = "export the whole result of inverse kinematics, or name the columns so"
         raise recording.error(what, renamed or whole)
-    there = first_few([*recording.markers, *recording.angles], MOST_NAMED) or "nothing"
-    what = f"no {side} leg: {', '.join(lacking)} not found among {there}"
+    known = seen(recording)
+    lost = first_few([name for name in recording.markers if name not in known])
+    there = first_few([*known, *recording.angles], MOST_NAMED) or "nothing"
+    what = f"no {side} leg: {', '.join(lacking)} not found among {there}" + (f"; never seen: {lost}" if lost else "")
     advice = "name the markers in a map of your own (--markers map.toml)"
     if not marker_set.lacks(carried=True):
         advice = "give a standing trial (--static), whose knee and ankle markers the shank's cluster carries"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
@@ -92,27 +91,14 @@ def level_legs(recordings: Sequence[Recording], side: str, options: Options) -> 
     Raises:
         MotionFormatError: as `leg_of`, for the leg of the side.
     """
-    found = [
-        (leg_of(recording, side, options), _other_leg(_seen(recording), side, options)) for recording in recordings
-    ]
+    found = [(leg_of(recording, side, options), _other_leg(recording, side, options)) for recording in recordings]
     slopes = slopes_of([[leg for leg in pair if leg is not None and leg.foot is not None] for pair in found])
     # from the recordings as they were given: that of a leg lacks the positions that are named in its warnings
     turned = lambda recording, leg, slope: leg_of(recording, leg.side, options, slope) if slope else leg
     return [
-        (turned(recording, own, slope), None if other is None else turned(_seen(recording), other, slope))
+        (turned(recording, own, slope), None if other is None else turned(recording, other, slope))
         for recording, (own, other), slope in zip(recordings, found, slopes, strict=True)
     ]
-
-
-def sees_all(recording: Recording) -> bool:
-    """Whether every marker of a recording is seen, so that its legs are the same as the own and as the other one."""
-    return len(_seen(recording).markers) == len(recording.markers)
-
-
-def _seen(recording: Recording) -> Recording:
-    """The recording without markers that are never seen, which make no other leg."""
-    seen = {name: x for name, x in recording.markers.items() if np.isfinite(x).any()}
-    return dataclasses.replace(recording, markers=seen)
 
 
 def _other_leg(recording: Recording, side: str, options: Options) -> Leg | None:

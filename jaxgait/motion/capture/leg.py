@@ -39,8 +39,9 @@ class Options:
     "keep" subtracts nothing (for people who cannot straighten the knee), and "zero" subtracts any angle."""
 
     def markers(self, recording: Recording, side: str) -> MarkerSet:
-        """The markers of a leg in a recording, of which knee and ankle may be carried from the standing trial."""
-        return find(recording.markers, side, self.static is not None, self.own_map)
+        """The markers of a leg in a recording; in that of a walk, the standing trial may carry knee and ankle."""
+        carried = self.static is not None and recording is not self.static
+        return find(seen(recording), side, carried, self.own_map)
 
     def __post_init__(self):
         one_of("regression", self.regression, REGRESSIONS)
@@ -50,6 +51,11 @@ class Options:
             raise ValueError(f"the cut-off must be positive (0 on the command line for none), got {self.cutoff:g} Hz")
         if not self.max_gap >= 0.0:
             raise ValueError(f"the longest gap that is filled must not be negative, got {self.max_gap:g} s")
+
+
+def seen(recording: Recording) -> list[str]:
+    """The markers that have a position in some frame: others make no leg."""
+    return [name for name, x in recording.markers.items() if np.isfinite(x).all(axis=1).any()]
 
 
 @dataclasses.dataclass(frozen=True)

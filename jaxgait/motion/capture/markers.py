@@ -7,11 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.axes import axes_of, handed
 from jaxgait.motion.capture.joints import Joints, joints
 from jaxgait.motion.capture.leg import Leg, Options, Plane, Signal
-from jaxgait.motion.capture.maps import MarkerSet
+from jaxgait.motion.capture.maps import OTHER_SIDE, MarkerSet
 from jaxgait.motion.capture.repeats import MAX_MARKER_SPEED, without_repeats
 from jaxgait.motion.capture.smoothing import (
     describe_lowpass,
@@ -43,7 +42,7 @@ NOISE_STEPS = 8.0
 
 def from_markers(recording: Recording, side: str, marker_set: MarkerSet, options: Options, slope: float) -> Leg:
     """The leg of markers, whose positions are in m, with warnings of what looks wrong with them."""
-    other = options.markers(recording, maps.OTHER_SIDE[side])
+    other = options.markers(recording, OTHER_SIDE[side])
     names = marker_set.names | {*other.of("heel", "toe", "ankle_lateral")}
     recording, repeated = without_repeats(recording, sorted(names))
     missing = {name: np.asarray(~np.isfinite(recording.markers[name]).all(axis=1)) for name in marker_set.names}
@@ -62,7 +61,7 @@ def from_markers(recording: Recording, side: str, marker_set: MarkerSet, options
     turned = {name: axes.turned(x) for name, x in smooth.items()}
     standing = standing_of(marker_set, side, options, recording)
     if options.static is not None:
-        there = maps.find(options.static.markers, side, own=options.own_map)
+        there = options.markers(options.static, side)
         warnings += standing_warnings(options.static, recording, there, marker_set)
     knee_notes, bent = standing_remarks(standing, options.standing_knee)
     warnings += bent

@@ -98,7 +98,7 @@ def sides_of(
 def _trials(recordings: Sequence[Recording], side: str, options: Options, done: Sequence[Trial]) -> list[Trial]:
     """The trials as the leg of a side walks in them; `done` are those of the other one, whose feet are the same."""
     known = [(t.other, t.own) for t in done if t.other is not None]
-    if len(known) == len(recordings) and all(map(footing.sees_all, recordings)):
+    if len(known) == len(recordings):
         return [_trial(own, other) for own, other in known]
     legs = footing.level_legs(recordings, side, options)
     return [_trial(_foot(own), None if other is None else _foot(other)) for own, other in legs]

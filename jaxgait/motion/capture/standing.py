@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 
-from jaxgait.motion.capture import maps
 from jaxgait.motion.capture.axes import axes_of, handed
 from jaxgait.motion.capture.joints import KEEP, Standing, stand
 from jaxgait.motion.capture.leg import Options
@@ -29,7 +28,7 @@ def standing_of(marker_set: MarkerSet, side: str, options: Options, recording: R
     if options.static is None:
         return None
     static = options.static
-    there = maps.find(static.markers, side, own=options.own_map)
+    there = options.markers(static, side)
     if there.lacks(carried=False):
         what = f"the standing trial lacks {', '.join(there.lacks(carried=False))}"
         raise static.error(what, "knee and ankle need markers in it")
