@@ -93,20 +93,19 @@ class Recording:
     """None if the path of the hip was recorded."""
 
     def __post_init__(self) -> None:
-        """Makes arrays of lists, gaps of what masks (`numpy.ma`) hide, and numbers of the person's mass and height.
+        """Makes arrays of lists, gaps of what is infinite or masked (`numpy.ma`), and numbers of mass and height.
 
         Raises:
             MotionFormatError: for a mass or a height that is not a number, arrays of another shape than frames or
-                samples, and times that do not increase, or not evenly at the rate of the frames.
+                samples, times that do not increase, or not evenly at the rate of the frames, and a plate of one sample.
         """
-        numbers = lambda x: found.astype(float) if (found := as_array(x)).dtype.kind in "iu" else found
-        object.__setattr__(self, "time", numbers(self.time))
+        object.__setattr__(self, "time", _numbers(self.time))
         facts = ((k, self._fact(k, x)) for k, x in self.subject.items())
         object.__setattr__(self, "subject", {k: x for k, x in facts if x is not None})
         for name, found in (("markers", self.markers), ("angles", self.angles)):
-            object.__setattr__(self, name, {n: numbers(x) for n, x in found.items()})
-        point = lambda force: None if force.point is None else numbers(force.point)
-        forces = (GroundReaction(f.name, numbers(f.time), numbers(f.force), point(f)) for f in self.forces)
+            object.__setattr__(self, name, {n: _numbers(x) for n, x in found.items()})
+        point = lambda force: None if force.point is None else _numbers(force.point)
+        forces = (GroundReaction(f.name, _numbers(f.time), _numbers(f.force), point(f)) for f in self.forces)
         object.__setattr__(self, "forces", tuple(forces))
         self._check_arrays()
 
@@ -122,6 +121,8 @@ class Recording:
                 self._check_numbers(x, shape, name)
         for plate in self.forces:
             self._check_times(plate.time, plate.name)
+            if plate.time.size < 2:
+                raise self.error("fewer than two samples of a force", "leave the plate out", plate.name)
             for x in (plate.force, *([] if plate.point is None else [plate.point])):
                 self._check_numbers(x, (plate.time.size, 3), plate.name)
 
@@ -157,6 +158,13 @@ class Recording:
     def error(self, what: str, advice: str = "", column: str | None = None) -> MotionFormatError:
         """An error about this recording."""
         return MotionFormatError(what, advice, self.file, column=column)
+
+
+def _numbers(values: Any) -> np.ndarray:
+    """An array of numbers, infinite ones as gaps; of anything else the array as it is."""
+    x = as_array(values)
+    x = x.astype(float) if x.dtype.kind in "iu" else x
+    return np.where(np.isfinite(x), x, np.nan) if x.dtype.kind == "f" and not np.isfinite(x).all() else x
 
 
 def with_forces(recording: Recording, other: Recording) -> Recording:

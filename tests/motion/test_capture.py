@@ -49,6 +49,7 @@ def recording(w: walker.Walker, **changes) -> Recording:
         ({"angles": {"knee_angle_r": ["a", "b", "c"]}}, "column knee_angle_r: <U1 of shape"),
         ({"forces": (GroundReaction("plate", np.arange(3), np.zeros((3, 2)), None),)}, r"column plate: .*\(3, 3\)"),
         ({"forces": (GroundReaction("plate", [0.2, 0.1], np.zeros((2, 3)), None),)}, "column plate: times have to"),
+        ({"forces": (GroundReaction("plate", [0.1], np.zeros((1, 3)), None),)}, "column plate: fewer than two samples"),
     ],
 )
 def test_what_is_no_recording_is_an_error_when_it_is_made(changes, message, monkeypatch):
@@ -58,6 +59,13 @@ def test_what_is_no_recording_is_an_error_when_it_is_made(changes, message, monk
     assert Recording("walk", "walk.trc", **sound).markers["RASI"].dtype == float
     with pytest.raises(MotionFormatError, match=f"walk.trc, {message}"):
         Recording("walk", "walk.trc", **(sound | changes))
+
+
+def test_infinite_numbers_of_a_recording_are_gaps():
+    positions, angles = {"RASI": np.array([3 * [np.inf], 3 * [0.0]])}, {"knee": np.array([0.0, -np.inf])}
+    found = Recording("walk", "walk.trc", 100.0, np.array([0.0, 0.01]), positions, angles)
+    np.testing.assert_array_equal(found.markers["RASI"][:, 0], [np.nan, 0.0])
+    np.testing.assert_array_equal(found.angles["knee"], [0.0, np.nan])
 
 
 @pytest.mark.parametrize("treadmill", [False, True])

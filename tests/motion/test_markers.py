@@ -202,6 +202,11 @@ def test_a_marker_that_repeats_its_position_without_a_jump_is_left_behind_by_its
     assert sum(x.startswith(line) for x in leg.warnings) == 1
 
 
+def test_a_marker_that_never_moves_is_left_behind():
+    stuck = np.tile(W.markers["RKNE"][:1], (W.time.size, 1))
+    assert repeated_positions(stuck, W.rate, neighbour=W.markers["RANK"]) == [(1, W.time.size)]
+
+
 @needs_raw
 @pytest.mark.parametrize("file", ["rajagopal_markers_walk.trc", "bmc_Gait.c3d"])
 def test_no_marker_of_a_measured_walk_repeats_its_position(file):

@@ -51,7 +51,7 @@ MIN_PRESSURE_PATH = 0.02
 def plate_warnings(leg: Leg, load: Load | None) -> list[str]:
     """Warnings about the plates of a trial; empty if there are none."""
     askew, sound = _slanted(leg), [plate for plate in leg.recording.forces if not slanted(leg, plate)]
-    unusable = _scale(leg, load) if sound else []
+    unusable = _away(leg) or _scale(leg, load) if sound else []
     if unusable or not sound:
         return [*askew, *unusable]
     found = [line for plate in sound for line in (*_zero(leg, plate), *_elsewhere(leg, plate))]
@@ -122,6 +122,16 @@ def _slanted(leg: Leg) -> list[str]:
     what = f"forces on {', '.join(plate.name for plate in wrong)} are mostly along {mostly}"
     unused = "they are not used; export forces and markers in the same axes"
     return [f"{what}, and the body is upright along {up}: {unused}"]
+
+
+def _away(leg: Leg) -> list[str]:
+    """A warning of forces that were all recorded before the frames, or after them."""
+    time, plates = leg.recording.time, leg.recording.forces
+    first, last = min(plate.time[0] for plate in plates), max(plate.time[-1] for plate in plates)
+    if first <= time[-1] and last >= time[0]:
+        return []
+    what = f"forces are from {first:.2f} to {last:.2f} s, frames from {time[0]:.2f} to {time[-1]:.2f} s"
+    return [f"{what}, and no force is used: two clocks?"]
 
 
 def _scale(leg: Leg, load: Load | None) -> list[str]:

@@ -53,7 +53,7 @@ def repeated_positions(
     least = max(2, round(SHORTEST * rate))
     repeats = [(a, b) for a, b in runs(steps == 0) if b - a >= least]
     jumps = {(a, b) for a, b in repeats if b + 1 < steps.size and steps[b] > steps[b + 1] + 3 * resolution}
-    if neighbour is not None and _digit(values) < FINE:
+    if neighbour is not None and _digit(np.concatenate([values, neighbour])) < FINE:
         moved = lambda a, b: np.linalg.norm(neighbour[a + 1 : b + 1] - neighbour[a], axis=1)
         jumps |= {(a, b) for a, b in repeats if np.any(moved(a, b) > LEFT_BEHIND)}
     fast = steps * rate > MAX_MARKER_SPEED
