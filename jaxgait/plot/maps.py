@@ -162,7 +162,7 @@ def _coloured(ax: Axes, draw: Callable[..., Any], values: np.ma.MaskedArray, cou
     if counts:
         bar.set_ticks(range(len(counts)), labels=[str(n) for n in range(len(counts))])
         bar.minorticks_off()
-    elif not (values % 1).any():
+    elif not (values.compressed() % 1).any():
         mark_whole(bar.ax.yaxis)
     if steps is not None:
         bar.set_ticks(steps.tolist(), labels=texts(steps), fontsize=7)

@@ -403,7 +403,7 @@ def _curves(data: xr.Dataset, name: str) -> _Curves:
     members = tuple(str(d) for d in x.dims if d != dim)
     per_stride, total = int(data.attrs["samples_per_stride"]), int(data.attrs["strides"])
     samples = np.arange(total)[:, None] * per_stride + np.arange(per_stride + 1)
-    values = (flat(x.transpose(*members, dim), members) if members else x.values[None])[:, samples]
+    values = (flat(x.transpose(*members, dim), members) if members else x.values[None])[:, samples].astype(float)
     completed = _completed(data, members, samples[:, -1], len(values))
     names = member_names(x, members) if len(values) <= MAX_NAMED else [str(i) for i in range(len(values))]
     return _Curves(values, completed, members, names)

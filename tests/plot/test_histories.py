@@ -428,6 +428,13 @@ def test_angles_are_drawn_in_degrees():
     assert angle.units == "rad" and float(angle[-1]) == np.pi, "the result itself stays as it is"
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_infinite_numbers_have_no_place_on_a_map():
+    data = xr.Dataset({"rho": (("k", "c"), [[1.0, np.inf], [2.5, 3.0]]), "status": (("k", "c"), [[0, 0], [0, 0]])})
+    figure = picture(data.assign_coords(k=[1.0, 2.0], c=[3.0, 4.0]))
+    assert "not defined in a completed run" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
 def test_a_map_of_a_single_value_says_it_instead_of_a_colour_bar():
     data = scan("mass", "length")
     data["low"] = data.low * 0.0 + 2.5

@@ -82,6 +82,12 @@ def test_the_first_two_strides_of_a_run_count_only_without_others():
         assert text(figure)[1].replace("\n", " ") == note
 
 
+def test_a_flag_is_drawn_as_0_and_1():
+    data = run(1.0, 1.0, 1.0)
+    ax = over_stride(data.assign(contact=("time", data.knee.values > 0.5)), "contact").axes[0]
+    assert ax.lines[0].get_ydata().tolist() == [0.0, 1.0, 1.0, 1.0, 0.0]
+
+
 def test_bands_of_forces_that_only_push_end_at_zero():
     (ax,) = over_stride(run(0.0, 0.0, 3.0), last=3).axes
     assert band(ax, 50.0)[0] == 0.0
