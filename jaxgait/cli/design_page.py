@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from jaxgait.cli.following import caveats, improvement
 from jaxgait.cli.options import RUN, given
-from jaxgait.cli.page import listed, page, paragraph, picture, table
-from jaxgait.cli.running import possible_measures
+from jaxgait.cli.page import listed, page, paragraph, picture, starts_table, table
+from jaxgait.cli.running import last_strides, possible_measures
 from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL, as_members
 from jaxgait.measure import known
@@ -46,7 +46,7 @@ CHECKED_STARTS = 4
 """Number of starts at which slopes are checked against finite differences."""
 NAMED = 8
 """Number of histories that are left out to name."""
-STRIDES_DRAWN = 2.0
+STRIDES_DRAWN = 2
 """Number of strides at the end of a run, which may be an early one, that are drawn before and after."""
 
 
@@ -223,7 +223,7 @@ def _before_after(
         elif not values:
             start = None
         run = simulate(one, initial_state=start, observe=observe, progress=False, **given(arguments, RUN))
-        runs.append(_last_strides(run, one))
+        runs.append(last_strides(run, one, STRIDES_DRAWN))
         chosen = runs[-1][list(shown)] if shown else _drawn(runs[-1], one, found.measure)
         drawn.append(chosen.assign_coords(event_time=("event", instants(runs[-1]))))
     seen = {} if observe is None else observe.variables
@@ -246,12 +246,6 @@ def _in_gait(stride: SectionMap, model: Model, found: Optimum, scenario: int | N
     """The state at the gait of the best design, of a scenario."""
     assert found.gait is not None
     return stride.start(model, found.gait if scenario is None else found.gait[scenario])
-
-
-def _last_strides(run: xr.Dataset, model: Model) -> xr.Dataset:
-    """The last strides of a run before its end, which may be an early one; all of a model without strides."""
-    end = float(run.attrs["t_end_s"])
-    return run.sel(time=slice(None if model.period is None else end - STRIDES_DRAWN * float(model.period), end))
 
 
 def _drawn(run: xr.Dataset, model: Model, measure: str) -> xr.Dataset:
@@ -381,18 +375,8 @@ _FOLLOW_UPS = {"sensitivities": _sensitivities, "front": _front}
 
 
 def _starts(found: Optimum) -> str:
-    ends, names = found.ends, list(found.best)
-    rows = [
-        [
-            str(i),
-            "none" if (basin := int(ends.basin.values[i])) < 0 else str(basin),
-            *(f"{ends[n].values[i]:.6g}" for n in names),
-            f"{ends.objective.values[i]:.7g}",
-            str(int(ends.evaluations[i])),
-            why,
-        ]
-        for i, why in enumerate(found.why_stopped)
-    ]
     basins = listed(describe_basins(found.basins, found.units, found.why_stopped))
-    head = ["start", "optimum", *names, "objective", "evaluations", "why it stopped"]
-    return "<h2>Starts</h2>" + paragraph(_BASINS) + basins + table(head, rows)
+    reached = ["none" if basin < 0 else str(basin) for basin in found.ends.basin.values.tolist()]
+    columns: dict[str, Any] = {"optimum": reached, **{n: found.ends[n].values for n in found.best}}
+    columns["objective"] = [f"{x:.7g}" for x in found.ends.objective.values]
+    return starts_table(paragraph(_BASINS) + basins, columns, found.ends.evaluations.values, found.why_stopped)

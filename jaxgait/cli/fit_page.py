@@ -134,16 +134,7 @@ def _directions(found: Fit) -> str:
 
 
 def _starts(found: Fit) -> str:
-    ends, names = found.ends, list(found.best)
-    rows = [
-        [
-            str(i),
-            *(f"{float(ends[n][i]):.6g}" for n in names),
-            f"{float(ends.squares[i]):.6g}",
-            str(int(ends.evaluations[i])),
-            why,
-        ]
-        for i, why in enumerate(found.why_stopped)
-    ]
-    head = ["start", *names, ends.squares.attrs["long_name"], "evaluations", "why it stopped"]
-    return "<h2>Starts</h2>" + page.paragraph(f"Derivatives: {found.gradient}.") + page.table(head, rows)
+    ends = found.ends
+    columns = {name: ends[name].values for name in found.best} | {ends.squares.attrs["long_name"]: ends.squares.values}
+    how = page.paragraph(f"Derivatives: {found.gradient}.")
+    return page.starts_table(how, columns, ends.evaluations.values, found.why_stopped)

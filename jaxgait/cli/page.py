@@ -7,8 +7,10 @@ import html
 import pathlib
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from jaxgait.plot.style import save
@@ -60,6 +62,14 @@ def embedded(path: pathlib.Path, caption: str) -> str:
     """A PNG file as HTML with its caption."""
     data, text = base64.b64encode(path.read_bytes()).decode(), html.escape(caption)
     return f'<figure><img src="data:image/png;base64,{data}" alt="{text}"><figcaption>{text}</figcaption></figure>'
+
+
+def starts_table(above: str, found: Mapping[str, Any], evaluations: np.ndarray, why: Sequence[str]) -> str:
+    """A table of the starts of a search: what each found, texts or numbers by column, and why it stopped."""
+    written = {name: [x if isinstance(x, str) else f"{x:.6g}" for x in values] for name, values in found.items()}
+    columns = {"start": range(len(why)), **written, "evaluations": evaluations.tolist(), "why it stopped": why}
+    rows = [[*map(str, row)] for row in zip(*columns.values(), strict=True)]
+    return "<h2>Starts</h2>" + above + table([*columns], rows)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -163,7 +163,7 @@ def run(
     print("\n".join(run_lines(data, left_out)))
     for text in unrealistic(model, data):
         say(text)
-    _save(data if last is None else _last_strides(data, model, last), out)
+    _save(data if last is None else last_strides(data, model, last), out)
     write_json(json, run_record(data) | {"file": out})
     return DONE if data.attrs["status"] == Outcome.COMPLETED else NOT_ALL
 
@@ -183,11 +183,11 @@ def _check_last(last: int, model: Model, sampling: Sampling, out: pathlib.Path |
         raise ValueError(f"--last must be at most {sampling.strides}, the number of strides of the run, got {last}")
 
 
-def _last_strides(run: xr.Dataset, model: Model, strides: int) -> xr.Dataset:
-    """The part of a run over time that is its last strides before its end."""
-    assert model.period is not None
-    end, sample = float(run.attrs["t_end_s"]), float(run.time[1] - run.time[0])
-    return run.sel(time=slice(end - strides * float(model.period) - sample / 2, None))
+def last_strides(run: xr.Dataset, model: Model, strides: int) -> xr.Dataset:
+    """The last strides of a run before its end, which may be an early one; all of a model without strides."""
+    end, half = float(run.attrs["t_end_s"]), float(run.time[1] - run.time[0]) / 2
+    first = None if model.period is None else end - strides * float(model.period) - half
+    return run.sel(time=slice(first, end + half))
 
 
 def sampled(model: Model, request: Any) -> tuple[Members | None, list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,10 +53,10 @@ def view(request: Any) -> int:
         raise ValueError(f"--last counts strides: give it with --over {STRIDE}")
     _check_followed(file, data, found, out, kind, [name for name, is_given in given.items() if is_given])
     check_there(data, chosen if out is not None and kind in kinds() else ())
+    lines, record = _shown_by(data)
     if json is not None:
-        write_json(json, _record(data))
+        write_json(json, record(data))
     print_outcomes(summary(data) if _is_scan(data) else {}, data.attrs.get("precision", "float64"))
-    lines = scan_lines if _is_scan(data) else run_lines if _is_run(data) else dataset_lines
     print("\n".join(lines(data)))
     if request.serve:
         serve_page(_explorer(data, chosen, members))
@@ -72,7 +72,7 @@ def view(request: Any) -> int:
         print(f"wrote {out}")
     elif found is not None:
         print(f"{file} is {found.name}: {_drawn_by(file)}")
-    elif not _is_run(data) and (json is None or chosen or members is not None):  # the numbers alone need no page
+    elif lines is not run_lines and (json is None or chosen or members is not None):  # the numbers alone need no page
         _page_next_to(file, data, chosen, members)
     return NOT_ALL if DAMAGED in data.encoding else DONE
 
@@ -134,15 +134,13 @@ def _is_scan(data: xr.Dataset) -> bool:
     return "status" in data and data["status"].ndim > 0 and "status_legend" in data.attrs
 
 
-def _is_run(data: xr.Dataset) -> bool:
-    return is_run(data) and study(data) is None  # a fit to a time history has a time, too
-
-
-def _record(data: xr.Dataset) -> dict[str, Any]:
-    """The record that the command which wrote the file gives with `--json`."""
+def _shown_by(data: xr.Dataset) -> tuple[Callable[..., Iterator[str]], Callable[..., dict[str, Any]]]:
+    """The functions that print a result, and make the record that the command which wrote it gives with `--json`."""
     if _is_scan(data):
-        return scan_record(data)
-    return run_record(data) if _is_run(data) else dataset_record(data)
+        return scan_lines, scan_record
+    if is_run(data) and study(data) is None:  # a fit to a time history has a time, too
+        return run_lines, run_record
+    return dataset_lines, dataset_record
 
 
 def _drawn_by(file: pathlib.Path) -> str:

@@ -16,7 +16,6 @@ from jaxgait.cli.design_page import (
     _distinct,
     _drawn,
     _largest_difference,
-    _last_strides,
     _others,
     _scenarios,
     _whose,
@@ -24,6 +23,7 @@ from jaxgait.cli.design_page import (
 )
 from jaxgait.cli.following import Sensitivities, improvement
 from jaxgait.cli.optimizing import description
+from jaxgait.cli.running import last_strides
 from jaxgait.ensembles.members import as_members
 from jaxgait.measure import Expected, Measure, MeasureError, table
 from jaxgait.models.prosthesis.model import Prosthesis
@@ -325,8 +325,8 @@ def test_of_a_run_that_ends_early_the_strides_before_its_end_are_drawn():
     curve = lambda end: xr.Dataset(
         {"x": ("time", np.where(time <= end, np.cos(time), np.nan), {"units": "m"})}, {"time": time}, {"t_end_s": end}
     )
-    whole, ended = (_last_strides(curve(end), Oscillator()) for end in (time[-1], time[310] + 1e-3))
-    assert whole.sizes["time"] == 201 and ended.sizes["time"] == 200 and np.isfinite(ended.x).all()
+    whole, ended = (last_strides(curve(end), Oscillator(), 2) for end in (time[-1], time[310] + 1e-3))
+    assert whole.sizes["time"] == ended.sizes["time"] == 201 and np.isfinite(ended.x).all()
     figure = before_and_after(whole[["x"]], ended[["x"]], ["x"])
     assert figure.axes[0].get_legend_handles_labels()[1] == ["before", "after"]
     plt.close("all")
