@@ -155,8 +155,8 @@ def _sticks(ax: Axes, walk: Walk) -> None:
 
 def _contacts(ax: Axes, walk: Walk) -> None:
     for row, trial in enumerate(walk.trials):
-        leg, events = trial.leg, trial.own.events
-        for stride in (s for s in walk.strides if s.trial == leg.recording.name):
+        events = trial.own.events
+        for stride in (s for s in walk.strides if s.trial == trial.name):
             color = RED if stride.reason else BLUE
             if stride.toe_off is None:
                 ax.barh(row, stride.period, left=stride.start, height=0.5, fill=False, edgecolor=color, alpha=0.8)
@@ -166,7 +166,7 @@ def _contacts(ax: Axes, walk: Walk) -> None:
             swing, toe_off = stride.period - stance, stride.start + stance
             ax.barh(row, swing, left=toe_off, height=0.5, color=color, alpha=0.25)
         ax.plot(events.strikes, np.full(events.strikes.size, row), "k|", ms=14, mew=1.5, zorder=4)
-        name = textwrap.shorten(leg.recording.name, LONGEST_NAME, placeholder="...")
+        name = textwrap.shorten(trial.name, LONGEST_NAME, placeholder="...")
         ax.text(0.01, row + 0.3, name, transform=ax.get_yaxis_transform(), fontsize=7, va="bottom")
     ax.set_yticks([])
     ax.set_ylim(-0.6, len(walk.trials) - 0.2)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxgait.motion.capture.strides import StrideCurve
+from jaxgait.motion.capture.strides import StrideCurve, by_trial
 from jaxgait.motion.recording import Recording
 from jaxgait.support.checks import first_few
 
@@ -113,7 +113,7 @@ def one_walk(strides: Sequence[StrideCurve], kept: Sequence[StrideCurve]) -> lis
         ("speed", "m/s", SPEED, lambda s: s.speed),
     ):
         values = np.array([of(s) for s in kept])
-        means = {name: float(np.mean([of(s) for s in x])) for name, x in _by_trial(strides).items()}
+        means = {name: float(np.mean([of(s) for s in x])) for name, x in by_trial(strides).items()}
         line, weight = _apart(f"the {what}", unit, means, TrialTolerance(limit.trials, np.inf))
         scatter = float(np.std(values) / np.mean(values))
         if not weight and scatter > limit.strides:
@@ -124,12 +124,8 @@ def one_walk(strides: Sequence[StrideCurve], kept: Sequence[StrideCurve]) -> lis
     return found
 
 
-def _by_trial(strides: Sequence[StrideCurve]) -> dict[str, list[StrideCurve]]:
-    return {name: [s for s in strides if s.trial == name] for name in dict.fromkeys(s.trial for s in strides)}
-
-
 def _discarded(strides: Sequence[StrideCurve], kept: Sequence[StrideCurve]) -> list[str]:
     """A warning of trials all of whose sound strides are unlike those of the others; empty if there are none."""
-    lost = [name for name in _by_trial(strides) if name not in _by_trial(kept)]
+    lost = [name for name in by_trial(strides) if name not in by_trial(kept)]
     what = f"all strides of {first_few(lost)} are dropped, because they differ from those of the other trials"
     return [f"{what}: measure trials of one speed and person together"] if lost else []

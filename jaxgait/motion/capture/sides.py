@@ -48,6 +48,11 @@ class Trial(NamedTuple):
         return self.own.leg
 
     @property
+    def name(self) -> str:
+        """That of the recording, to which strides refer."""
+        return self.leg.recording.name
+
+    @property
     def feet(self) -> list[tuple[Leg, StrideEvents]]:
         """The legs that were recorded, and their events."""
         return [(foot.leg, foot.events) for foot in (self.own, self.other) if foot is not None]
@@ -69,7 +74,7 @@ class SideStrides(NamedTuple):
     @property
     def kept(self) -> list[tuple[Leg, StrideCurve]]:
         """The kept strides, each with the leg of its trial."""
-        legs = {t.leg.recording.name: t.leg for t in self.trials}
+        legs = {t.name: t.leg for t in self.trials}
         return [(legs[s.trial], s) for s in self.judged if not s.reason]
 
 
@@ -127,7 +132,7 @@ def _ended(cuts: list[StrideCurve], trials: Sequence[Trial]) -> tuple[list[Strid
     if len([s for s in cuts if not s.reason]) != 1:
         return cuts, []
     i = next(i for i, s in enumerate(cuts) if not s.reason)
-    trial = next(t for t in trials if t.leg.recording.name == cuts[i].trial)
+    trial = next(t for t in trials if t.name == cuts[i].trial)
     end = cutting.best_end(trial.leg, cuts[i])
     moved = end - cuts[i].start - cuts[i].period
     starts = StrideEvents(np.array([cuts[i].start]), trial.own.events.offs, (), ())
@@ -152,7 +157,7 @@ def _no_stride(trials: Sequence[Trial], strides: Sequence[StrideCurve]) -> Motio
         return recording.error(what, advice)
     strikes = [checks.count_of(t.own.events.strikes.size, "heel strike", "heel strikes") for t in trials]
     if trials[1:]:
-        each = ", ".join(f"{count} in {t.leg.recording.name}" for count, t in zip(strikes, trials, strict=True))
+        each = ", ".join(f"{count} in {t.name}" for count, t in zip(strikes, trials, strict=True))
         what = f"no whole stride of the {trials[0].leg.side} leg: {each}{warnings}"
         return MotionFormatError(what, "two in one trial are needed: give longer trials, or the other leg (--leg)")
     what = f"no whole stride: {strikes[0]} of the {trials[0].leg.side} leg{warnings}"
@@ -162,11 +167,11 @@ def _no_stride(trials: Sequence[Trial], strides: Sequence[StrideCurve]) -> Motio
 def without_strides(found: SideStrides) -> list[str]:
     """A warning of every trial that has no usable stride of its own, with the reason."""
     sound = {s.trial for s in found.alone if not s.reason}
-    return [_unused(t, found.alone) for t in found.trials if t.leg.recording.name not in sound]
+    return [_unused(t, found.alone) for t in found.trials if t.name not in sound]
 
 
 def _unused(trial: Trial, strides: Sequence[StrideCurve]) -> str:
-    name, side = trial.leg.recording.name, trial.leg.side
+    name, side = trial.name, trial.leg.side
     reasons = [f"at {s.start:.2f} s {s.reason}" for s in strides if s.trial == name]
     if reasons:
         return f"{name} gives no stride of the {side} leg: {'; '.join(reasons[:2])}"
@@ -176,10 +181,8 @@ def _unused(trial: Trial, strides: Sequence[StrideCurve]) -> str:
 
 def lengths_of(trials: Sequence[Trial], strides: Sequence[StrideCurve]) -> dict[str, dict[str, float]]:
     """Lengths in m of the segments by trial, of those that have kept strides."""
-    kept = {
-        t.leg.recording.name: [s for s in strides if s.trial == t.leg.recording.name and not s.reason] for t in trials
-    }
-    return {name: segments_of([t.leg], own) for t in trials if (own := kept[name := t.leg.recording.name])}
+    kept = cutting.by_trial([s for s in strides if not s.reason])
+    return {t.name: segments_of([t.leg], kept[t.name]) for t in trials if t.name in kept}
 
 
 def segments_of(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> dict[str, float]:

@@ -234,10 +234,14 @@ def levelled(strides: Sequence[StrideCurve], flat: float) -> list[StrideCurve]:
     return [dataclasses.replace(s, signals=s.signals | level(s)) for s in strides]
 
 
-def judged_by_trial(strides: list[StrideCurve]) -> list[StrideCurve]:
+def by_trial(strides: Sequence[StrideCurve]) -> dict[str, list[StrideCurve]]:
+    """The strides by the name of their trial."""
+    return {name: [s for s in strides if s.trial == name] for name in dict.fromkeys(s.trial for s in strides)}
+
+
+def judged_by_trial(strides: Sequence[StrideCurve]) -> list[StrideCurve]:
     """The strides, with a reason for those that differ from the others of their trial."""
-    by_trial = [[s for s in strides if s.trial == name] for name in dict.fromkeys(s.trial for s in strides)]
-    return [s for trial in by_trial for s in _like_the_others(trial)]
+    return [s for own in by_trial(strides).values() for s in _like_the_others(own)]
 
 
 def judged(strides: list[StrideCurve]) -> list[StrideCurve]:

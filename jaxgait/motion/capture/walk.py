@@ -114,7 +114,7 @@ class Walk:
             >>> walk.trial_of(walk.kept[0])
             0
         """
-        return [leg.recording.name for leg in self.legs].index(stride.trial)
+        return [trial.name for trial in self.trials].index(stride.trial)
 
     @property
     def stride_time(self) -> float:
@@ -307,7 +307,8 @@ def _walk(
     sound = [s for s, own in zip(strides, found.alone, strict=True) if not own.reason]
     unlikely = agreement.one_person(recordings, lengths_of(trials, strides), options.static, mass)
     walk = _averaged(trials, strides, body)
-    checked = [remarks.Checked(t, options, _kept(walk, t), walk.stride_time, speed) for t in trials]
+    kept = cutting.by_trial(walk.kept)
+    checked = [remarks.Checked(t, options, kept.get(t.name, ()), walk.stride_time, speed) for t in trials]
     return dataclasses.replace(
         walk,
         notes=(*remarks.notes_of(checked), *found.ended, *notes, *walk.notes),
@@ -322,11 +323,6 @@ def _walk(
             *judge(dataclasses.replace(walk_stride(walk), file=None)).lines(),
         ),
     )
-
-
-def _kept(walk: Walk, trial: Trial) -> list[StrideCurve]:
-    """The kept strides of one trial."""
-    return [s for s in walk.kept if s.trial == trial.leg.recording.name]
 
 
 def _at_speed(strides: list[StrideCurve], given: float) -> tuple[list[StrideCurve], list[str], list[str]]:
@@ -364,7 +360,7 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
         *leg_warnings.dynamics_warnings(dynamics, legs),
     )
     walk = Walk(
-        name=next(name for leg in legs if (name := leg.recording.name) in {s.trial for s in kept}),
+        name=next(t.name for t in trials if t.name in cutting.by_trial(kept)),
         side=legs[0].side,
         trials=tuple(trials),
         strides=tuple(strides),
