@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.motion.stride import POINTS_PER_STRIDE, fourier, sampled
+from jaxgait.support.checks import count
 
 RESOLUTION = {"m": 0.001, "rad": math.radians(0.5), "N": 5.0}
 """Measurement resolution: harmonics that contribute less are dropped."""
@@ -35,11 +36,11 @@ def choose_harmonics(curves: Mapping[str, Float[np.ndarray, " samples"]], frames
     """
     largest = max(1, min(MAX_HARMONICS, int(frames) // 2 - 1))
     costs = []
-    for count in range(1, largest + 1):
-        cost = 2 * count * len(curves) * math.log(frames)
+    for number in range(1, largest + 1):
+        cost = 2 * number * len(curves) * math.log(frames)
         for name, curve in curves.items():
             noise = RESOLUTION[name.rsplit("_", 1)[1]] ** 2
-            error = float(np.mean((curve[:-1] - sampled(fourier(curve[:-1], count), curve.size - 1)) ** 2))
+            error = float(np.mean((curve[:-1] - sampled(fourier(curve[:-1], number), curve.size - 1)) ** 2))
             cost += frames * math.log((error + noise) / noise)
         costs.append(cost)
     return int(np.argmin(costs)) + 1
@@ -49,7 +50,7 @@ def check_harmonics(harmonics: int | None) -> None:
     """Checks that the samples of a stride determine so many harmonics; None chooses them later.
 
     Raises:
-        ValueError: for less than one harmonic, or more than `RESOLVED_HARMONICS`.
+        ValueError: for anything but a whole number from 1 to `RESOLVED_HARMONICS`.
 
     Examples:
         >>> from jaxgait.motion.harmonics import check_harmonics
@@ -57,6 +58,7 @@ def check_harmonics(harmonics: int | None) -> None:
         Traceback (most recent call last):
         ValueError: harmonics must be at most 49, got 60; 6 to 8 are usual
     """
-    if harmonics is not None and not 1 <= harmonics <= RESOLVED_HARMONICS:
-        bound = "at least 1" if harmonics < 1 else f"at most {RESOLVED_HARMONICS}"
+    few = isinstance(harmonics, int) and harmonics < 1
+    if few or (harmonics is not None and count("harmonics", harmonics) > RESOLVED_HARMONICS):
+        bound = "at least 1" if few else f"at most {RESOLVED_HARMONICS}"
         raise ValueError(f"harmonics must be {bound}, got {harmonics}; 6 to 8 are usual")

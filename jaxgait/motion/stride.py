@@ -378,8 +378,8 @@ def close(stride: Stride, harmonics: int = 8) -> Cycle:
     way. Uneven times are interpolated by periodic cubic splines.
 
     Raises:
-        MotionFormatError: for signals that are missing, of unequal length, not finite or too short, times that do not
-            increase, and gaps that hide a harmonic.
+        MotionFormatError: for signals that are missing, no numbers, of unequal length, not finite or too short, times
+            that do not increase, gaps that hide a harmonic, and an impossible number of harmonics.
 
     Examples:
         >>> from jaxgait.motion.stride import close, embedded_stride
@@ -388,8 +388,8 @@ def close(stride: Stride, harmonics: int = 8) -> Cycle:
         >>> print(stride.time.size, cycle.closed, cycle.signals["knee_rad"].size)
         101 True 100
     """
+    _check_numbers(stride, harmonics)
     _check_signals(stride, harmonics)
-    _check_numbers(stride)
     time, n = stride.time - stride.time[0], stride.time.size
     _check_clock(stride, harmonics)
     repeat = {k: x[-1] - x[0] for k, x in stride.signals.items()}
@@ -397,9 +397,9 @@ def close(stride: Stride, harmonics: int = 8) -> Cycle:
     closed = _typical(repeat, stride.signals) <= _typical(follow, stride.signals)
     span = float(time[-1]) * (1.0 if closed else n / (n - 1))
     unevenness = float(np.max(np.abs(time - np.linspace(0.0, time[-1], n))) / (time[-1] / (n - 1)))
-    count = n - 1 if closed else n
+    own = slice(n - 1 if closed else n)
     resampled = unevenness > EVEN_WITHIN
-    even = {k: _even(time[:count], span, x[:count]) if resampled else x[:count] for k, x in stride.signals.items()}
+    even = {k: _even(time[own], span, x[own]) if resampled else x[own] for k, x in stride.signals.items()}
     period = span if stride.period is None else stride.period
     jumps = {k: float(jump) for k, jump in (repeat if closed else follow).items()}
     return Cycle(period, even, jumps, bool(closed), unevenness, resampled)
@@ -418,26 +418,33 @@ def _even(time: np.ndarray, period: float, samples: np.ndarray) -> np.ndarray:
 
 def _check_signals(stride: Stride, harmonics: int) -> None:
     wanted = [*SIGNALS, *(LOAD if any(k in stride.signals for k in LOAD) else ())]
-    for k in wanted:
-        if k not in stride.signals:
+    columns = {"time_s": stride.time} | stride.signals
+    for k in ("time_s", *wanted):
+        if k not in columns:
             has = ", ".join(stride.signals) or "none"
             raise stride.error(f"the drive lacks the signal {k!r} ({UNITS[k]}); it has {has}")
-        x = stride.signals[k]
+        x = columns[k]
         if x.ndim != 1 or x.size != stride.time.size:
             what = f"samples of shape {x.shape}, where {stride.time.size} are needed"
             raise stride.error(what, "give all signals the same times", k)
+        if x.dtype.kind not in "fiu":
+            raise stride.error(f"{x.dtype} instead of numbers", f"give them in {UNITS.get(k, 's')}", k)
         if not np.isfinite(x).all():
             bad = int(np.argmin(np.isfinite(x)))
             raise stride.error(f"sample {bad} is not finite", "fill gaps first (without_gaps)", k, bad)
-    if harmonics < 1 or stride.time.size < 2 * harmonics + 2:
-        what = f"{harmonics} harmonics need at least {2 * max(harmonics, 1) + 2} samples, got {stride.time.size}"
-        raise stride.error(what, "sample the stride more finely" if harmonics > 0 else "keep 6 to 8 harmonics")
+    if stride.time.size < 2 * harmonics + 2:
+        what = f"{harmonics} harmonics need at least {2 * harmonics + 2} samples, got {stride.time.size}"
+        raise stride.error(what, "sample the stride more finely")
 
 
-def _check_numbers(stride: Stride) -> None:
-    for label, number in (("period", stride.period), ("speed", stride.speed)):
-        if number is not None and not (math.isfinite(number) and number > 0):
-            raise stride.error(f"{label} must be a positive number, got {number}")
+def _check_numbers(stride: Stride, harmonics: int) -> None:
+    if not (isinstance(harmonics, int | np.integer) and harmonics > 0):
+        what = f"harmonics must be a whole number, at least 1, got {shown(harmonics)}"
+        raise stride.error(what, "6 to 8 are usual")
+    for label, given in {"speed": stride.speed, "period": 1.0 if stride.period is None else stride.period}.items():
+        number = real(given)
+        if number is None or not (math.isfinite(number) and number > 0):
+            raise stride.error(f"{label} must be a positive number, got {shown(given if number is None else number)}")
 
 
 def _check_clock(stride: Stride, harmonics: int) -> None:

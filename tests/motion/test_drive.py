@@ -5,6 +5,7 @@ import warnings
 
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,8 +24,9 @@ from jaxgait.motion.drive import (
     synthetic_recording,
     wave,
 )
+from jaxgait.motion.harmonics import check_harmonics
 from jaxgait.motion.naming import motion_drive
-from jaxgait.motion.stride import Series, sampled
+from jaxgait.motion.stride import Series, embedded_stride, sampled
 from tests.motion.bad_strides import BAD, GOOD, changed, columns, fitted, text
 
 JET_NAMES = {"hip_x_m": "hip_x", "hip_y_m": "hip_y", "thigh_rad": "thigh", "knee_rad": "knee", "ankle_rad": "ankle"}
@@ -223,6 +225,26 @@ def test_arrays_are_checked_as_files_are():
         fitted(signals | {"knee_rad": signals["knee_rad"][1:]}, 1.127, 1.2562)
     with pytest.raises(MotionFormatError, match="knee_rad: sample 4 is not finite"):
         fitted(signals | {"knee_rad": np.where(np.arange(101) == 4, np.nan, 0.3)}, 1.127, 1.2562)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"speed": "1.2"}, "speed must be a positive number, got '1.2'"),
+        ({"period": [1.1]}, r"period must be a positive number, got \[1.1\]"),
+        ({"time": np.arange(101).astype("m8[ms]")}, r"time_s: timedelta64\[ms\] instead of numbers; give them in s"),
+        ({"signals": {"knee_rad": np.arange(101) > 50}}, "knee_rad: bool instead of numbers; give them in rad"),
+        ({"harmonics": 2.5}, "harmonics must be a whole number, at least 1, got 2.5; 6 to 8 are usual"),
+    ],
+)
+def test_what_is_no_number_is_said(changes, message, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # (the types of arguments are checked in tests)
+    gait = embedded_stride(REFERENCE_GAITS[0])
+    changes = changes | {"signals": gait.signals | changes.get("signals", {})}
+    with pytest.raises(MotionFormatError, match=message):
+        stride_drive(dataclasses.replace(gait, **changes))
+    with pytest.raises(ValueError, match=r"harmonics must be a whole number, at least 1, got 2\.5"):
+        check_harmonics(2.5)
 
 
 def test_an_unusual_stride_can_be_meant():
