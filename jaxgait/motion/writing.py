@@ -15,7 +15,7 @@ from jaxgait.motion.capture.tables import trial_curves
 from jaxgait.motion.capture.walk import Walk
 from jaxgait.motion.readers.stated_units import is_length
 from jaxgait.motion.recording import LOADED_FORCE, GroundReaction, Recording, runs
-from jaxgait.support.checks import count, first_few, warn_user
+from jaxgait.support.checks import first_few, warn_user
 
 Columns = Mapping[str, Float[np.ndarray, " rows"]]
 
@@ -245,7 +245,7 @@ def walk_recording(walks: Sequence[Walk], trial: int | None = None) -> Recording
     several = len(walks[0].trials)
     if trial is None and several > 1:
         raise ValueError(f"{walks[0].name} has {several} trials, and a file holds one: give trial=0 to {several - 1}")
-    number = 0 if trial is None else count("trial", trial, least=0)
+    number = trial or 0
     curves = {walk.side: trial_curves(walk, number) for walk in walks}
     mean = lambda name: np.mean([one[name].values for one in curves.values()], axis=0)
     level = 0.0 * mean("hip_height")  # where there is a hip

@@ -196,6 +196,21 @@ def test_a_standing_trial_lets_the_cluster_carry_the_joints():
     np.testing.assert_array_equal(same.thigh, leg.thigh)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"static": "standing.trc"}, TypeError, "static is what read_recording returns, got 'standing.trc'"),
+        ({"own_map": "map.toml"}, TypeError, "own_map is what read_map returns, got 'map.toml'"),
+        ({"cutoff": "8"}, ValueError, "the cut-off must be positive .*, got '8' Hz"),
+        ({"max_gap": None}, ValueError, "the longest gap that is filled must not be negative, got None s"),
+    ],
+)
+def test_options_of_another_kind_are_named(wrong, error, message, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # (the types of arguments are checked in tests)
+    with pytest.raises(error, match=message):
+        Options(**wrong)
+
+
 @pytest.mark.parametrize(("bent", "removed"), [(8.0, {"auto", "zero"}), (15.0, {"zero"})])
 def test_a_knee_that_is_bent_in_standing_is_kept_or_removed_as_asked(bent, removed):
     """By default up to 12 deg are removed; beyond, a warning says that they were not."""

@@ -3,6 +3,7 @@
 import dataclasses
 import warnings
 
+import jaxtyping
 import numpy as np
 import pytest
 import xarray as xr
@@ -156,6 +157,15 @@ def test_tables_take_the_walks_of_measure_both_as_they_are(both):
             tabulated()
     with pytest.raises(ValueError, match=r"there is no trial 3: walk right has 1 trial, counted from 0"):
         trial_curves(both["right"], 3)
+
+
+def test_what_is_no_walk_or_trial_is_named(both, monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # (the types of arguments are checked in tests)
+    for tabulated in (spatiotemporal, stride_curves):
+        with pytest.raises(TypeError, match=r"give walks, as from `measure` .*, one after the other, got"):
+            tabulated([*both.values()])
+    with pytest.raises(ValueError, match="trial must be a whole number, at least 0, got '0'"):
+        trial_curves(both["right"], "0")
 
 
 def test_tables_name_the_files_they_are_of():

@@ -16,7 +16,7 @@ from jaxgait.motion.capture.maps import MarkerSet, find
 from jaxgait.motion.capture.smoothing import DEFAULT_CUTOFF, MAX_GAP
 from jaxgait.motion.capture.zeni import MotionEvents, motion_events
 from jaxgait.motion.recording import Recording
-from jaxgait.support.checks import one_of
+from jaxgait.support.checks import one_of, real, shown
 
 Plane = Float[np.ndarray, "frames 2"]
 Signal = Float[np.ndarray, " frames"]
@@ -47,10 +47,14 @@ class Options:
         one_of("regression", self.regression, REGRESSIONS)
         if self.standing_knee not in STANDING_KNEE:
             raise ValueError(f"standing_knee is one of {', '.join(STANDING_KNEE)}, got {self.standing_knee!r}")
-        if self.cutoff is not None and not 0.0 < self.cutoff < np.inf:
-            raise ValueError(f"the cut-off must be positive (0 on the command line for none), got {self.cutoff:g} Hz")
-        if not self.max_gap >= 0.0:
-            raise ValueError(f"the longest gap that is filled must not be negative, got {self.max_gap:g} s")
+        for name, kind, how in (("own_map", Mapping, "read_map"), ("static", Recording, "read_recording")):
+            if not isinstance(given := getattr(self, name), kind | None):
+                raise TypeError(f"{name} is what {how} returns, got {shown(given)}")
+        if self.cutoff is not None and not 0.0 < (real(self.cutoff) or 0.0) < np.inf:
+            what = "the cut-off must be positive (0 on the command line for none)"
+            raise ValueError(f"{what}, got {shown(self.cutoff)} Hz")
+        if (gap := real(self.max_gap)) is None or not gap >= 0.0:
+            raise ValueError(f"the longest gap that is filled must not be negative, got {shown(self.max_gap)} s")
 
 
 def seen(recording: Recording) -> list[str]:

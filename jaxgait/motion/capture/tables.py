@@ -27,7 +27,7 @@ from jaxgait.motion.capture.walk import WALK_SIGNALS, Walk
 from jaxgait.motion.capture.zeni import SAME_EVENT
 from jaxgait.motion.stride import POINTS_PER_STRIDE
 from jaxgait.support import xr
-from jaxgait.support.checks import count_of, first_few, warn_user
+from jaxgait.support.checks import count, count_of, first_few, shown, warn_user
 
 
 class Quantity(NamedTuple):
@@ -91,6 +91,7 @@ def spatiotemporal(*walks: Walk | Mapping[str, Walk]) -> xr.Dataset:
         lengths are NaN.
 
     Raises:
+        TypeError: for anything but walks.
         ValueError: without walks.
 
     Warns:
@@ -186,6 +187,7 @@ def stride_curves(*walks: Walk | Mapping[str, Walk]) -> xr.Dataset:
         Strides are as measured; means of a `Walk` and drives are closed by removing a drift.
 
     Raises:
+        TypeError: for anything but walks.
         ValueError: without walks.
 
     Examples:
@@ -243,7 +245,7 @@ def trial_curves(walk: Walk, trial: int = 0) -> xr.Dataset:
         >>> print(trial.event_name.values[0], trial.event_time.values[0].round(2), trial.knee_angle.dims)  # s
         toe-off 0.75 ('time',)
     """
-    if not 0 <= trial < len(walk.trials):
+    if count("trial", trial, least=0) >= len(walk.trials):
         there = count_of(len(walk.trials), "trial", "trials")
         raise ValueError(f"there is no trial {trial}: {walk.name} has {there}, counted from 0")
     leg, names = walk.trials[trial].leg, []
@@ -413,6 +415,8 @@ def _each(walks: Sequence[Walk | Mapping[str, Walk]]) -> list[Walk]:
     each = [walk for one in walks for walk in (one.values() if isinstance(one, Mapping) else [one])]
     if not each:
         raise ValueError("give at least one walk, as from `measure` or `measure_both`")
+    for other in (walk for walk in each if not isinstance(walk, Walk)):
+        raise TypeError(f"give walks, as from `measure` or `measure_both`, one after the other, got {shown(other)}")
     return each
 
 
