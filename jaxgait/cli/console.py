@@ -165,17 +165,7 @@ _TITLE = re.compile(
     r"^(Required options|Unrecognized options|Value error|Missing argument|Invalid choice|Parsing error)\s+"
 )
 _HELP = re.compile(r"\s*For full helptext, (?:run:?|see) (jaxgait[\w -]*?--help)\s*$")
-_NUMBER = re.compile(
-    r"Error parsing (\S+): (?:no type matching \S*\|(INT|FLOAT) could be instantiated from \[|"
-    r"could not convert string to (float): |invalid literal for (int)\(\) with base 10: )'(.*?)'"
-)
-_INVALID = re.compile(r"invalid choice '(.*?)' for argument '(.*?)'\. Expected one of \((.*?),?\)")
-_QUANTITY = re.compile(r"Error parsing (\S+): this option.*?: (.*?)(?: Argument helptext:.*)?$")
-_UNKNOWN = re.compile(
-    r"Unrecognized(?: or misplaced)? options: (.*?)(?:\s{2,}|$|Arguments (?:are|similar)|Perhaps|Available)"
-)
-_MISSING = re.compile(r"Missing from jaxgait ([\w ]+): (.*?) \(required\)")
-_KINDS = {"INT": "a whole number", "FLOAT": "a number"}
+_WORDS = {"INT": "a whole number", "FLOAT": "a number"}
 
 
 def usage_error(text: str, arguments: Sequence[str] = ()) -> str:
@@ -183,36 +173,30 @@ def usage_error(text: str, arguments: Sequence[str] = ()) -> str:
     line = " ".join(_FRAME.sub(" ", text).split())
     found = _HELP.search(line)
     what = _TITLE.sub("", _HELP.sub("", line))
-    number, unknown, missing = _NUMBER.search(what), _UNKNOWN.search(what), _MISSING.search(what)
-    quantity = _QUANTITY.search(what)
-    choices = re.match(r"Missing subcommand .*?\{(.*?)\}", what)
-    valueless = re.match(r"Missing value for argument '(-.*?)'", what)
-    invalid = _INVALID.search(what)
-    if choices:
-        what = f"give a command: {choices[1]}"
-    elif valueless:
-        what = f"{valueless[1]} needs a value"
-    elif invalid:
-        known = invalid[3].replace("'", "")
-        what = f"{invalid[2]} must be one of {known}, got {invalid[1]!r}"
-    elif number:
-        option, *kinds, value = number.groups()
-        what = f"{option} must be {next(_KINDS[kind.upper()] for kind in kinds if kind)}, got {value!r}"
-    elif quantity:
-        what = f"{quantity[1]}: {quantity[2]}"
-    elif unknown:
-        what = _unknown(re.sub(r" \(applied to [\w -]+\)", "", unknown[1]).replace(",", " ").split(), what, arguments)
-    elif missing:
-        what = _missing(*missing.groups())
+    matches = ((message, match) for pattern, message in _MESSAGES.items() if (match := re.search(pattern, what)))
+    what = next((message(match, arguments) for message, match in matches), what)
     see = found[1] if found else "jaxgait --help"
     if arguments and not arguments[0].startswith("-") and not what.startswith("no command"):
         see = f"jaxgait {arguments[0]} --help"
     return f"{what} See {see}" if what.endswith("?") else f"{what.rstrip('. ')}; see {see}"
 
 
-def _unknown(words: Sequence[str], text: str, arguments: Sequence[str]) -> str:
+def _no_choice(found: re.Match[str], _: Sequence[str]) -> str:
+    """The message for a value that is none of those that an option has."""
+    known = found[3].replace("'", "")
+    return f"{found[2]} must be one of {known}, got {found[1]!r}"
+
+
+def _no_number(found: re.Match[str], _: Sequence[str]) -> str:
+    """The message for an option that is no number of one kind."""
+    option, *kinds, value = found.groups()
+    return f"{option} must be {next(_WORDS[kind.upper()] for kind in kinds if kind)}, got {value!r}"
+
+
+def _unknown(found: re.Match[str], arguments: Sequence[str]) -> str:
     """The message for unrecognised words, with the parser's suggestions."""
-    given, command = " ".join(words), next(iter(arguments), "")
+    words = re.sub(r" \(applied to [\w -]+\)", "", found[1]).replace(",", " ").split()
+    text, given, command = found.string, " ".join(words), next(iter(arguments), "")
     some = re.search(r"Available subcommands: ((?:\w+, )*\w+)", text)
     if command.startswith("-"):
         return _without_command(command, arguments)
@@ -247,14 +231,28 @@ def _without_command(option: str, arguments: Sequence[str]) -> str:
     return f"unknown option {option}: did you mean {near[0]}?" if near else f"give a command before {option}"
 
 
-def _missing(command: str, argument: str) -> str:
+def _missing(found: re.Match[str], _: Sequence[str]) -> str:
     """The message for a missing argument, given as its name or its choices in braces, and its description."""
+    command, argument = found.groups()
     choices = re.match(r"\{(.*)\}", argument)
     if choices:
         return f"{command} needs one of {', '.join(name.strip() for name in choices[1].split(','))}"
     name, _, about = argument.partition(" ")
     about = re.sub("^[A-Z]+ ", "", about)  # of an option, what stands for its value
     return f"{command} needs {name}" + (f" ({about.rstrip('.')})" if about else "")
+
+
+_MESSAGES: dict[str, Callable[[re.Match[str], Sequence[str]], str]] = {
+    r"^Missing subcommand .*?\{(.*?)\}": lambda one, _: f"give a command: {one[1]}",
+    r"^Missing value for argument '(-.*?)'": lambda one, _: f"{one[1]} needs a value",
+    r"invalid choice '(.*?)' for argument '(.*?)'\. Expected one of \((.*?),?\)": _no_choice,
+    r"Error parsing (\S+): (?:no type matching \S*\|(INT|FLOAT) could be instantiated from \[|"
+    r"could not convert string to (float): |invalid literal for (int)\(\) with base 10: )'(.*?)'": _no_number,
+    r"Error parsing (\S+): this option.*?: (.*?)(?: Argument helptext:.*)?$": lambda one, _: f"{one[1]}: {one[2]}",
+    r"Unrecognized(?: or misplaced)? options: (.*?)(?:\s{2,}|$|Arguments (?:are|similar)|Perhaps|Available)": _unknown,
+    r"Missing from jaxgait ([\w ]+): (.*?) \(required\)": _missing,
+}
+"""What the parser says, and the message for it: the first one that is found counts."""
 
 
 def check_repeats(arguments: Sequence[str]) -> None:
