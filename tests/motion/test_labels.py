@@ -188,6 +188,9 @@ def test_a_line_of_units_below_the_labels(tmp_path, second, seconds, metre, metr
     np.testing.assert_allclose(found.markers["RKNE"], W.markers["RKNE"], atol=1e-6)
     with pytest.raises(MotionFormatError, match="line 2: the line below the labels is not one of units: 'furlong'"):
         _read(tmp_path, text.replace(metre, "furlong"), "walk.csv")
+    with pytest.raises(MotionFormatError) as error:
+        _read(tmp_path, text.replace(metre, "furlong" * 50), "walk.csv")
+    assert len(error.value.what) < 120
 
 
 @pytest.mark.parametrize(("unit", "word"), [("in", "inches"), ("ft", "feet")])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import reprlib
 from typing import NamedTuple
 
 import numpy as np
@@ -234,7 +235,7 @@ def _units(source: Source, rows: list[list[str]], start: int) -> list[str]:
         return found
     labelled = len(rows) > 1 and any(map(labels.is_clock, rows[-2])) and not any(map(labels.is_clock, unknown))
     if labelled and len(rows[-1]) >= 0.5 * len(rows[-2]) and sum(bool(_AXIS.match(cell)) for cell in rows[-1]) < 3:
-        what = f"the line below the labels is not one of units: {first_few([*map(repr, unknown)], 4)}"
+        what = f"the line below the labels is not one of units: {first_few([*map(reprlib.repr, unknown)], 4)}"
         raise source.error(what, "write units such as s, mm, deg or N, or leave the line out", start - 1)
     return []
 
