@@ -10,8 +10,8 @@ The fields are those of the embedded gaits (`signals.<name>.{a0, a, b}` in SI un
 from __future__ import annotations
 
 import json
-import math
 import pathlib
+import sys
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import Any, TypeAlias
@@ -366,7 +366,7 @@ def _of_signals(signals: Any, where: str) -> _Faults:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def record_stride(record: Mapping[str, Any], file: str | None = None) -> Stride:

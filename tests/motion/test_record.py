@@ -118,6 +118,7 @@ def _wrong(record: dict, path: str, value) -> dict:
         ("closure_removed", 3, "column closure_removed: expected an object with numbers"),
         ("strides", [], "column strides: expected a list of strides; leave it out if there are none"),
         ("speed_m_s", "fast", "column speed_m_s: expected a positive number"),
+        ("speed_m_s", 10**400, "column speed_m_s: expected a positive number"),
         ("signals", [], "column signals: expected an object with series"),
         ("signals.knee_rad", None, "column signals.knee_rad: expected a series with a0, a and b"),
         ("signals.knee_rad.a", [1.0], "column signals.knee_rad: expected a and b"),
