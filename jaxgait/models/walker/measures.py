@@ -274,7 +274,9 @@ def _passed(
 
 
 def _by_passing(run: Run) -> Gait:
-    return _passed(run.ts, run["x"], run["theta_1"] - run["theta_2"], 0.5 * run.ts[-1])
+    own_time = jnp.sqrt(run.model.leg_length / run.model.gravity)  # about half a step: no longer interval resolves one
+    begin = jnp.where(run.sampling.spacing(run.model) <= own_time, 0.5 * run.ts[-1], jnp.inf)
+    return _passed(run.ts, run["x"], run["theta_1"] - run["theta_2"], begin)
 
 
 def _by_strike(run: Run) -> Gait:

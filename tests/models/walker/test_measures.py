@@ -7,12 +7,13 @@ import pytest
 
 from experiments.walker.expected import RIGID
 from jaxgait import ensemble, simulate
-from jaxgait.models.walker.measures import PAPER_POINT, passing_gait, rolling_gait
+from jaxgait.models.walker.measures import MEASURES, PAPER_POINT, passing_gait, rolling_gait
 from jaxgait.models.walker.rigid import RollingWalker
-from jaxgait.models.walker.round_feet import WalkerStart
+from jaxgait.models.walker.round_feet import WalkerStart, WalkerState
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.outcome import NoOrbit
 from jaxgait.parameters import ParameterError, with_parameters
+from jaxgait.run import Run, Sampling, Trajectory
 from jaxgait.solve.periodic import CONVERGED
 
 
@@ -68,6 +69,19 @@ def test_similar_walkers_have_similar_gaits():
 @pytest.mark.parametrize("samples", [0, 1])
 def test_a_walk_of_one_sample_has_no_gait(samples):
     assert np.isnan(passing_gait(*np.ones((3, samples)))).all()
+
+
+def test_a_walker_too_small_for_the_samples_has_no_gait():
+    """Its steps of 41 ms, sampled every 50 ms, look like steps of 63 ms."""
+    ts = jnp.linspace(0.0, 10.0, 201)
+    angle = 0.2 * jnp.cos(jnp.pi * ts / 0.0412)
+    ys = WalkerState(0.09 * ts, 0.0 * ts, angle, -angle, *[0.0 * ts] * 4)
+    walk = Trajectory(ts, ys, jnp.array(0), ts[-1], ys, *ts[:2])
+    period = [
+        MEASURES["step_period"](Run(Walker(leg_length=size), walk, Sampling(None, 200, 10.0, 0.05)))
+        for size in (0.004, 0.4)
+    ]
+    assert np.isnan(period[0]) and period[1] > 0.05
 
 
 def test_rolling_gaits_that_cannot_be_are_named():
