@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 import pathlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -200,8 +201,15 @@ def check_unused(command: Any, names: Collection[str], why: str) -> None:
 
 def with_home(command: Any) -> Any:
     """A command in whose paths a leading "~" is the user's folder: shells leave it as it is in --out=~/run.nc."""
-    paths = {name: x for name, x in vars(command).items() if isinstance(x, pathlib.Path)}
-    return dataclasses.replace(command, **{name: files.expanded(x) for name, x in paths.items()})
+    paths = {name: x for name, x in vars(command).items() if name in _READ or isinstance(x, pathlib.Path)}
+    return dataclasses.replace(command, **{name: _with_home(x) for name, x in paths.items()})
+
+
+def _with_home(paths: Any) -> Any:
+    """A path, a text, or several of them, with the user's folder; None stays."""
+    if isinstance(paths, tuple):
+        return tuple(map(_with_home, paths))
+    return os.path.expanduser(paths) if isinstance(paths, str) else paths and files.expanded(paths)
 
 
 def _option(name: str) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import pathlib
 from collections.abc import Callable, Iterable, Sequence, ValuesView
 from typing import Any
 
@@ -29,7 +28,7 @@ from jaxgait.motion.drive import FourierSeries, GaitDrive
 from jaxgait.motion.text import distinct
 from jaxgait.parameters import ParameterError, get_parameter, parameters
 from jaxgait.precision import float64_default
-from jaxgait.support import xr
+from jaxgait.support import files, xr
 from jaxgait.support.checks import by_name, shown, warn_user
 
 
@@ -90,7 +89,7 @@ def people(
 
 def _label(motion: Any, drive: GaitDrive) -> str:
     """The name of a file, which tells the legs and trials of one recording apart; otherwise that of the drive."""
-    path = pathlib.Path(motion) if isinstance(motion, str | os.PathLike) else None
+    path = files.expanded(motion) if isinstance(motion, str | os.PathLike) else None
     return path.stem if path is not None and path.is_file() else drive.name
 
 

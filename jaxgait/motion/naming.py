@@ -21,6 +21,7 @@ from jaxgait.motion.stride import Stride, embedded_stride, read_stride, table_st
 from jaxgait.motion.verdict import judge
 from jaxgait.precision import float64_default
 from jaxgait.support import checks
+from jaxgait.support.files import expanded
 
 _STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|knee_rad", re.IGNORECASE)
 _MARKERS = re.compile(rb"(\w[._: ][xyz](_[mc]?m)?\b[^\n]*){6}|(\b[xyz]\d*\W+){6}", re.IGNORECASE)
@@ -132,7 +133,7 @@ def named_stride(text: str, *, speed: float | None = None) -> Stride:
         >>> print(stride.name, stride.speed)  # m/s
         rajagopal_1.26ms 1.3
     """
-    path = pathlib.Path(text)
+    path = expanded(text)
     if text in REFERENCE_GAITS:
         stride = embedded_stride(text)
     elif not path.exists():
@@ -173,7 +174,7 @@ def trial_recordings(files: Sequence[Any]) -> list[Recording] | None:
             raise TypeError(f"{checks.shown(file)} is neither a path nor a recording: {advice}")
         if isinstance(file, Recording):
             continue
-        path = pathlib.Path(file)
+        path = expanded(file)
         if str(file) in REFERENCE_GAITS or _is_record(path):
             if len(files) == 1:
                 return None
@@ -181,7 +182,7 @@ def trial_recordings(files: Sequence[Any]) -> list[Recording] | None:
             raise ValueError(f"{file} is {kind}, not a recording: give it alone; several files are of one person")
         if not path.exists():
             raise _not_found(str(file)) if len(files) == 1 else FileNotFoundError(f"{file}: no such file")
-    found = [file if isinstance(file, Recording) else recording_of(pathlib.Path(file)) for file in files]
+    found = [file if isinstance(file, Recording) else recording_of(expanded(file)) for file in files]
     if found == [None]:
         return None
     return [read_recording(file) if r is None else r for file, r in zip(files, found, strict=True)]
@@ -240,7 +241,7 @@ def motion_strides(motion: Any, *, side: str | None = None) -> list[GaitDrive]:
         Traceback (most recent call last):
         MotionFormatError: rajagopal_1.26ms: contains no individual strides; write a recording with `jaxgait ...
     """
-    path = pathlib.Path(motion) if isinstance(motion, str | os.PathLike) else None
+    path = expanded(motion) if isinstance(motion, str | os.PathLike) else None
     if path is not None and _is_record(path) and path.exists():
         file, record = str(path), read_record(path)
         for line in unrepeated_strides(record):

@@ -225,7 +225,7 @@ def read_record(path: str | pathlib.Path) -> dict[str, Any]:
         ['hip_x_m', 'hip_y_m', 'thigh_rad', 'knee_rad', 'ankle_rad', 'ground_x_N', 'ground_y_N']
     """
     file = str(path)
-    raw = content(pathlib.Path(path), MAX_BYTES, "a JSON file", "a walk has some hundred kB")
+    raw = content(path, MAX_BYTES, "a JSON file", "a walk has some hundred kB")
     try:
         record = json.loads(raw.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:

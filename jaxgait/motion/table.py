@@ -104,7 +104,7 @@ def read_chosen_columns(
         {'knee': array([0.1, 1. ])}
     """
     file = str(path)
-    raw = content(pathlib.Path(path), MAX_BYTES, "a CSV file", "cut out what is needed: some hundred rows are enough")
+    raw = content(path, MAX_BYTES, "a CSV file", "cut out what is needed: some hundred rows are enough")
     lines = decoded(file, raw, "export it as CSV (UTF-8)").split("\n")
     padding = ' \t,;"'  # of spreadsheets
     stated: dict[str, dict[str, None]] = {}

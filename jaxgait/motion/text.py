@@ -6,13 +6,14 @@ import codecs
 import csv
 import itertools
 import math
-import pathlib
+import os
 import re
 import reprlib
 from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
 from jaxgait.motion import MotionFormatError
+from jaxgait.support import files
 
 _UNICODE = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _FORMATS = {
@@ -170,11 +171,11 @@ def is_remark(line: str, marks: str | tuple[str, ...] = "#") -> bool:
     return start.startswith(marks) and not _MISSING.match(start)
 
 
-def content(path: pathlib.Path, largest: int, wanted: str, smaller: str) -> bytes:
+def content(path: str | os.PathLike[str], largest: int, wanted: str, smaller: str) -> bytes:
     """The bytes of a file.
 
     Args:
-        path: the file.
+        path: the file, `files.expanded`.
         largest: size in bytes.
         wanted: what to name instead of a folder.
         smaller: advice for a file that is too large.
@@ -187,9 +188,10 @@ def content(path: pathlib.Path, largest: int, wanted: str, smaller: str) -> byte
         >>> import pathlib
         >>> from jaxgait.motion.text import content
         >>> _ = pathlib.Path("a.csv").write_text("time_s")
-        >>> content(pathlib.Path("a.csv"), 100, "a CSV file", "cut out one stride")
+        >>> content("a.csv", 100, "a CSV file", "cut out one stride")
         b'time_s'
     """
+    path = files.expanded(path)
     if path.is_dir():
         raise MotionFormatError("is a folder", f"name {wanted}", str(path))
     try:

@@ -224,6 +224,14 @@ def test_a_large_file_is_announced_with_its_size(tmp_path, monkeypatch):
     assert f"reading {path}, 6 MB" in said
 
 
+def test_a_file_in_the_user_s_folder_is_not_written_over(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        cli.main(["motion", "~/walk.csv", "--out=walk.csv"])
+    assert "this command reads it" in capsys.readouterr().err
+
+
 def test_a_recording_becomes_a_walk_and_drives_the_knee(tmp_path, capsys, monkeypatch):
     """At the height to which the leg is aligned; here a fixed lift replaces the search for it, which takes seconds."""
     lift = 0.004  # m

@@ -7,8 +7,10 @@ import pytest
 import xarray as xr
 
 from jaxgait.motion import MotionFormatError, MotionWarning
+from jaxgait.motion.capture.maps import read_map
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait, synthetic_recording
+from jaxgait.motion.embedded import gait_record
 from jaxgait.motion.naming import motion_drive, motion_strides, named_stride, recording_of
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.record import walk_record, write_record
@@ -63,6 +65,16 @@ def test_a_speed_that_is_told_wins():
 def test_a_file_that_does_not_exist_is_named(read, name):
     with pytest.raises(FileNotFoundError, match=f"{name}: no such file, nor an embedded gait"):
         read(name)
+
+
+def test_a_tilde_is_the_user_s_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "stride.csv").write_text(GOOD)
+    (tmp_path / "walk.trc").write_text(walker.trc(W))
+    (tmp_path / "map.toml").write_text('heel = "{S}_calcaneus"')
+    write_record(gait_record(REFERENCE_GAITS[0]), "~/gait.json")
+    assert motion_drive("~/stride.csv").name == "stride" and read_map("~/map.toml")
+    assert motion_drive("~/gait.json").name == "gait" and motion_strides("~/walk.trc")
 
 
 @pytest.mark.slow

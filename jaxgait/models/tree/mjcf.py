@@ -18,7 +18,7 @@ from jaxgait.models.tree.mjcf_drives import Drives
 from jaxgait.models.tree.mjcf_robot import Robot
 from jaxgait.models.tree.model import TreeModel
 from jaxgait.precision import float64_default
-from jaxgait.support import checks
+from jaxgait.support import checks, files
 from jaxgait.support.checks import by_name
 
 
@@ -117,12 +117,13 @@ def from_mujoco(
 def _loaded(mujoco: Any, path: Any) -> Any:
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"source must be a path or a mujoco.MjModel, got {checks.shown(path)}")
-    if not os.path.isfile(path):
-        raise FileNotFoundError(f"there is no file {os.fspath(path)}")
+    file = files.expanded(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no file {file}")
     try:
-        return mujoco.MjModel.from_xml_path(os.fspath(path))
+        return mujoco.MjModel.from_xml_path(str(file))
     except ValueError as error:
-        raise ValueError(f"MuJoCo cannot read {os.fspath(path)}: {' '.join(str(error).split())}") from None
+        raise ValueError(f"MuJoCo cannot read {file}: {' '.join(str(error).split())}") from None
 
 
 def _at_zero(mujoco: Any, compiled: Any) -> Any:

@@ -227,7 +227,7 @@ def read_map(path: str | pathlib.Path) -> dict[str, Any]:
         {'heel': '{S}_calcaneus'}
     """
     file = str(path)
-    raw = content(pathlib.Path(path), 2**20, "a TOML file", "a map has some lines")
+    raw = content(path, 2**20, "a TOML file", "a map has some lines")
     try:
         table = tomllib.loads(raw.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:

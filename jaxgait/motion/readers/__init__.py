@@ -13,6 +13,7 @@ from jaxgait.motion.readers.storage import read_storage
 from jaxgait.motion.readers.trc import read_trc
 from jaxgait.motion.recording import Recording
 from jaxgait.motion.text import content, decoded
+from jaxgait.support import files
 
 MAX_BYTES = 128 * 2**20
 """Largest text file in bytes. Ten minutes of 50 markers at 100 Hz have 95 MiB, and reading them takes 500 MiB."""
@@ -34,7 +35,7 @@ def read_recording(path: str | pathlib.Path) -> Recording:
         >>> print(recording.rate, recording.angles["knee_flexion"].round(3), recording.notes)  # Hz, rad
         100.0 [0.175 0.209 0.262] ('angles are taken as degrees: the largest is 15',)
     """
-    path = pathlib.Path(path)
+    path = files.expanded(path)
     if path.exists() and not path.is_dir() and not path.is_file():
         raise MotionFormatError("is not a regular file", "copy it into one", str(path))
     if path.is_file() and _begins_as_c3d(path):
