@@ -146,7 +146,7 @@ def name_taken(variables: Collection[str], parameters: Iterable[str] = (), dims:
 
 
 def warn_of_near_hooks(cls: type, base: type) -> None:
-    """Warns of public names that a class adds and that are nearly one which it leaves as it is.
+    """Warns of public names that a class adds but does not use, and that are nearly one which it leaves as it is.
 
     The latter are the names of its base and the equations of motion that it inherits.
 
@@ -162,9 +162,27 @@ def warn_of_near_hooks(cls: type, base: type) -> None:
     optional = ({name for name in vars(base) if not name.startswith("_")} | inherited) - vars(cls).keys()
     for name in vars(cls).keys() - inspect.get_annotations(cls).keys():
         near = difflib.get_close_matches(name, optional, n=1, cutoff=_NEAR)
-        if near and not name.startswith("_") and not any(hasattr(one, name) for one in cls.__bases__):
+        own = not (name.startswith("_") or any(hasattr(one, name) for one in cls.__bases__))
+        if near and own and name not in _read_by(vars(cls).values()):
             meant = f"did you mean {near[0]}? If not, give it a name less alike"
             warn_user(f"no simulation uses {name} of {cls.__name__}, as a Model has no such part: {meant}")
+
+
+def _read_by(members: Iterable[Any]) -> set[str]:
+    """Names that the code of methods, properties and measures reads."""
+    found: set[str] = set()
+    for member in members:
+        found |= _read_by(member.values()) if isinstance(member, Mapping) else set()
+        held = (getattr(member, name, None) for name in ("fget", "__func__", "function"))
+        for function in (inspect.unwrap(one) for one in (member, *held) if callable(one)):
+            found |= _names_in(getattr(function, "__code__", None))
+    return found
+
+
+def _names_in(code: Any) -> set[str]:
+    """Names of globals and attributes in code, also of functions within it."""
+    inner = (_names_in(one) for one in getattr(code, "co_consts", ()))
+    return {*getattr(code, "co_names", ())}.union(*inner)
 
 
 def warn_of_plain_numbers(cls: type, base: type) -> None:

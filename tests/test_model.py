@@ -13,8 +13,9 @@ import pytest
 
 from jaxgait import Measure, Transition, ensemble, simulate
 from jaxgait.ensembles.driver import plan_of
+from jaxgait.measure import table
 from jaxgait.model import Model, Variable, as_model
-from jaxgait.models import Bungee, Prosthesis
+from jaxgait.models import Bungee, Prosthesis, RigidWalker, RollingWalker
 from jaxgait.parameters import ParameterError, choice, parameter, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.precision import cast, float64_default, use
@@ -92,6 +93,20 @@ def test_a_name_that_is_nearly_one_of_a_model_s_is_warned_of_when_the_class_is_d
         type("Further", (near,), {name: lambda self: {}})  # its own by now
         type("Helped", (Bungee,), {name: lambda self: {}, meant: getattr(Bungee, meant)})
         type("Private", (Bungee,), {f"_{name}": lambda self: {}, "slope": lambda self: 0.0})
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_helper_may_have_nearly_the_name_of_a_part_that_its_class_inherits():
+    class Timed(RollingWalker):
+        def phase(self, y):
+            return jnp.arctan2(y.swing_rate, y.swing)
+
+        def outputs(self, t, y):
+            return {**super().outputs(t, y), **{name: self.phase(y) for name in ["angle"]}}
+
+    class Measured(RigidWalker):
+        contact = property(lambda self: 1.0)
+        measures: ClassVar = table(Measure("held", lambda run: run.model.contact, "1", "share of contact"))
 
 
 @pytest.mark.parametrize(("kind", "value"), [(float, 3.0), ("float", 3), ("Scalar", np.float64(3.0)), (Any, 3.0)])
