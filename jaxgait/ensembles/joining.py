@@ -130,6 +130,9 @@ def _part(result: Any, number: int) -> _Part:
         raise TypeError(f"joined takes results of ensemble and paths, got {shown(result)}")
     if "status" not in data or not data["status"].dims or "model" not in data.attrs:
         raise TypeError(f"{name} is not the result of a scan: joined takes what ensemble returns, or its files")
+    if data["status"].dtype.kind == "f":
+        how = f"isel({data['status'].dims[0]}=[0, 2]) and sel() select members and keep them as they were"
+        raise ValueError(f"{name} cannot be joined: its statuses are real numbers, as where() makes them; {how}")
     if missing := int((status_codes(data["status"]) == -1).sum()) + unconfirmed:
         many = checks.count_of(missing, "member has", "members have")
         raise ValueError(f"{name}: {many} not run yet: finish the scan before you join it")
@@ -242,7 +245,7 @@ def _equal(one: xr.Dataset, two: xr.Dataset, name: str) -> bool:
 def _check_labels(first: _Part, other: _Part, along: str) -> None:
     """Checks that two results have the same coordinates, and the same values of those that are not joined."""
     for name in dict.fromkeys([*first.data.coords, *other.data.coords]):
-        one, two = (p.data.coords.get(name) for p in (first, other))
+        one, two = (p.data[name] if name in p.data.coords else None for p in (first, other))
         if one is not None and two is not None and one.dims == two.dims and along in one.dims:
             continue
         if not _equal(first.data, other.data, str(name)):

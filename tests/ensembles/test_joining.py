@@ -106,6 +106,11 @@ def test_products_are_joined_along_the_dimension_that_differs():
         (lambda m: jumps(m, precision="float32"), "and 'float32'|float64' and|rtol"),
         (lambda m: jumps(m).assign_attrs(commit="0123"), "commit: .* and '0123'; any_version=True joins them"),
         (lambda m: jumps(zipped({**m, "stiffness": [20.0]})), r"dimensions: \['mass', 'stiffness'\] and \['member'\]"),
+        (
+            lambda m: jumps(m).where(lambda x: x.mass > 0, drop=True),
+            r"result 2 .* real numbers, as where.* isel\(mass=",
+        ),
+        (lambda m: jumps(m).drop_vars("mass"), "along mass: mass is .* and None"),
         (lambda m: jumps({**m, "stiffness": [20.0]}), "differ along mass or stiffness: give dim="),
         (lambda m: jumps({"mass": MASSES[1:2], "stiffness": [20.0, 30.0]}), "same members, at mass=55.0"),
     ],
