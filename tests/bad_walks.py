@@ -59,7 +59,35 @@ CASES = [
     ("rolling_gait(RollingWalker(), np.zeros(2))", "ValueError", "guess must be one section point"),
     ("rolling_gait(RollingWalker(), np.array([0.2, np.nan, -1.0]))", "ValueError", "z0 must be finite"),
     ("rolling_gait(RollingWalker(gravity=-9.8))", "ParameterError", "RollingWalker.gravity"),
+    ("hybrid(RollingWalker(slope=[0.01, 0.02]), events=1, t_end=1.0)", "ParameterError", "got [0.01, 0.02]"),
+    ("hybrid(RollingWalker(), events=1, t_end=1.0, scheme='Smooth')", "TypeError", "must be an EventDriven"),
+    ("hybrid(RollingWalker(), events=1, t_end=1.0, counted='fell')", "TypeError", "a list of names of transitions"),
+    ("orbit(PoincareMap(), RollingWalker(slope=[0.01, 0.02]), Z, 2)", "ParameterError", "got [0.01, 0.02]"),
+    ("orbit(PoincareMap(), RollingWalker(), Z, 2.5)", "ValueError", "strides must be a whole number"),
+    ("orbit(PoincareMap(), RollingWalker(), 'z', 2)", "ValueError", "a vector of numbers, got 'z'"),
+    ("orbit(RollingWalker(), PoincareMap(), Z, 2)", "TypeError", "a return map is a function of a model and a point"),
+    ("orbit(PoincareMap, RollingWalker(), Z, 2)", "TypeError", "such as PoincareMap() or StroboscopicMap(), got"),
+    ("iterated(PoincareMap(), 2.5)", "ValueError", "order must be a whole number, at least 1, got 2.5"),
+    ("PoincareMap(coordinates=3)", "TypeError", "coordinates must be a Coordinates"),
+    ("rolling_gait(RollingWalker(), return_map=3)", "TypeError", "return_map must be a PoincareMap, such as"),
+    ("periods(PoincareMap(), RollingWalker(), None)", "TypeError", "branch must be a Branch"),
+    ("orbit_branches(PoincareMap(), RollingWalker(), None)", "TypeError", "branch must be a Branch"),
+    ("bifurcation_curve(PoincareMap(), 0, None, ('a', 'b'), (0, 1))", "TypeError", "point must be a BifurcationPoint"),
+    ("unstable_ranges(3, [], 0)", "TypeError", "branch must be a Gaits, such as follow returns, got 3"),
     # the others
+    ("integrate(Bungee(mass=[60.0, 70.0]), np.linspace(0.0, 1.0, 3))", "ParameterError", "got [60.0, 70.0]"),
+    ("integrate(Bungee(), 1.0)", "ValueError", "ts must be times in s, a vector of numbers"),
+    ("with_landing(Jumper(), JUMP)", "TypeError", "a jumper in the plane, such as simulate(Jumper()): it lacks z"),
+    ("with_landing(Bungee(), JUMP)", "TypeError", "a model with legs in the plane, Jumper(), got Bungee"),
+    ("with_landing(Jumper(), JUMP, 0.9)", "TypeError", "absorption must be an Absorption"),
+    ("assess_landing(JUMP, 70.0)", "TypeError", "it lacks depth, com_x"),
+    ("assess(None, 70.0)", "TypeError", "got None"),
+    ("clearance(Jumper())", "TypeError", "a model with a rope, Bungee(), got Jumper"),
+    ("step_figures(Bungee())", "TypeError", "a model with telescopic links, Exoskeleton(), got Bungee"),
+    ("looped(3)", "TypeError", "a program is made of a function of arrays"),
+    ("kept(3)", "TypeError", "a program is made of a function of arrays"),
+    ("explain(3, 1.0)", "TypeError", "a program is made of a function of arrays"),
+    ("looped(abs, assured='Must have')", "TypeError", "assured must be a list of beginnings of messages"),
     (
         "critical_value(Bungee(), 'rope_length')",
         "ValueError",
@@ -75,8 +103,14 @@ CASES = [
 
 
 _MODULES = {
-    "jaxgait.models.bungee.measures": ("critical_value",),
-    "jaxgait.models.exoskeleton.measures": ("histories",),
+    "jaxgait.analysis.continuation": ("bifurcation_curve", "periods"),
+    "jaxgait.analysis.orbits": ("orbit_branches",),
+    "jaxgait.analysis.stability": ("unstable_ranges",),
+    "jaxgait.models.bungee.measures": ("clearance", "critical_value"),
+    "jaxgait.models.exoskeleton.measures": ("histories", "step_figures"),
+    "jaxgait.models.jumper.landing": ("assess_landing", "with_landing"),
+    "jaxgait.models.jumper.measures": ("assess",),
+    "jaxgait.native": ("explain", "kept", "looped"),
     "jaxgait": ("ensemble", "simulate"),
     "jaxgait.models.walker.measures": ("rolling_gait",),
     "jaxgait.models": ("Bungee", "Jumper", "Walker"),
@@ -85,6 +119,7 @@ _MODULES = {
     "jaxgait.parameters": ("with_parameters",),
     "jaxgait.models.walker.rigid": ("RigidWalker", "RollingWalker"),
     "jaxgait.solve.hybrid": ("hybrid",),
+    "jaxgait.solve.periodic": ("PoincareMap", "iterated", "orbit"),
     "jaxgait.solve.smooth": ("integrate",),
     "jaxgait.solve.time_stepping": ("march",),
 }
@@ -96,6 +131,8 @@ def names() -> dict[str, Any]:
     for module, wanted in _MODULES.items():
         found |= {name: getattr(importlib.import_module(module), name) for name in wanted}
     found["NAN_STATE"] = found["RigidWalker"]().initial_state()._replace(x=float("nan"))
+    found["Z"] = found["np"].array([0.2, -1.4, -1.1])
+    found["JUMP"] = found["simulate"](found["Bungee"](), duration=1.0, samples=2)
     return found
 
 

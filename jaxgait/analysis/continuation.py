@@ -337,6 +337,7 @@ def period_doubled(
         progress: see `continuation`.
 
     Raises:
+        TypeError: for anything but a branch and its point.
         ValueError: see `continuation`, and for another bifurcation than a period doubling.
 
     Examples:
@@ -352,6 +353,8 @@ def period_doubled(
         >>> print(double.order, double.why_stopped)
         2 the branch left the span
     """
+    checks.of_class("branch", branch, Branch, "such as continuation returns")
+    checks.of_class("point", point, BifurcationPoint, "such as branch.bifurcations[0]")
     checks.one_of("the kind of point", point.kind, ("period doubling",))
     x = np.append(point.z, point.parameter)
     single = GaitEquations(return_map, (branch.name,), branch.order).linear(model, np.ones(len(x)), x)[1]
@@ -374,6 +377,9 @@ def period_doubled(
 def periods(return_map: PoincareMap, model: Any, branch: Branch) -> Float[np.ndarray, " points"]:
     """The period in s of every gait on a branch: the time of as many returns as its order.
 
+    Raises:
+        TypeError: for anything but a branch.
+
     Examples:
         >>> import numpy as np
         >>> from jaxgait import RollingWalker
@@ -385,6 +391,7 @@ def periods(return_map: PoincareMap, model: Any, branch: Branch) -> Float[np.nda
         >>> print(periods(PoincareMap(), RollingWalker(), branch).round(4))
         [0.4115]
     """
+    checks.of_class("branch", branch, Branch, "such as continuation returns")
     return np.asarray(_periods(return_map, branch.name, branch.order, model, branch.parameter, branch.z))
 
 
@@ -429,6 +436,7 @@ def bifurcation_curve(
         of multipliers becomes real. It has no points if the bifurcation is not at `second[0]`.
 
     Raises:
+        TypeError: for anything but a bifurcation, such as None, which `locate` returns where there is none.
         ValueError: see `continuation`, for a branch point, and for anything but the names of two parameters.
         jaxgait.parameters.ParameterError: for an unknown parameter, and for values out of bounds.
 
@@ -450,6 +458,7 @@ def bifurcation_curve(
         the branch left the span True
     """
     problem = GaitEquations(return_map, check_pair("names", names), checks.count("order", order))
+    checks.of_class("point", point, BifurcationPoint, "such as branch.bifurcations[0]")
     check_values(model, names[0], point.parameter)
     check_span("second", second, with_parameters(model, {names[0]: point.parameter}), names[1])
     checks.positive("step", step)

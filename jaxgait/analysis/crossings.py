@@ -54,6 +54,7 @@ def crossings(family: Family, branches: Gaits, *, width: float, progress: bool |
         progress: whether to show a progress bar; None: only on a terminal.
 
     Raises:
+        TypeError: for anything but a family and its gaits.
         ValueError: for a width that is not positive, for gaits that were not followed in this family, and for
             coordinates of a section that do not fit together.
 
@@ -67,6 +68,8 @@ def crossings(family: Family, branches: Gaits, *, width: float, progress: bool |
         >>> [(found.kind, round(found.parameter, 6)) for found in crossings(family, branch, width=1e-6)]
         [('period doubling', 3.0)]
     """
+    checks.of_class("family", family, Family, "of the gaits")
+    checks.of_class("branches", branches, Gaits, "such as follow returns")
     checks.positive("width", width, "the parameter's unit")
     members, size = np.asarray(branches.member), len(jax.tree.leaves(family.members)[0])
     if members.ndim != 2 or (members != members[:1]).any() or (members < 0).any() or (members >= size).any():

@@ -13,6 +13,7 @@ from jaxgait.native import kept
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.solve.periodic import ReturnMap
+from jaxgait.support.checks import of_class
 
 
 @float64_default
@@ -28,6 +29,9 @@ def orbit_branches(return_map: ReturnMap, model: Any, branch: Branch) -> list[Br
         The branch itself, and those of the points one to n - 1 strides later, with the same parameters, multipliers and
         bifurcations, whose `direction` is still that of the first point.
 
+    Raises:
+        TypeError: for anything but a branch.
+
     Examples:
         >>> import equinox as eqx
         >>> import numpy as np
@@ -42,6 +46,7 @@ def orbit_branches(return_map: ReturnMap, model: Any, branch: Branch) -> list[Br
         >>> [one.z.round(2).item() for one in orbit_branches(logistic, Growth(), double)]
         [0.51, 0.8]
     """
+    of_class("branch", branch, Branch, "such as continuation returns")
     found = [branch]
     for _ in range(branch.order - 1):
         found.append(_next(return_map, model, found[-1]))

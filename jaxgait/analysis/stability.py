@@ -10,6 +10,7 @@ import numpy as np
 from jaxgait.analysis.crossings import Crossing
 from jaxgait.analysis.families import Gaits
 from jaxgait.analysis.floquet import crossing_mode
+from jaxgait.support.checks import of_class
 
 __all__ = ["unstable_ranges"]
 
@@ -29,6 +30,7 @@ def unstable_ranges(branch: Gaits, crossings: Sequence[Crossing], member: int) -
         member: number of the member in its family.
 
     Raises:
+        TypeError: for anything but followed gaits.
         ValueError: if the branch does not contain the member, if stability changes where no crossing was located, and
             if crossings imply different stability between them.
 
@@ -44,6 +46,7 @@ def unstable_ranges(branch: Gaits, crossings: Sequence[Crossing], member: int) -
         >>> unstable_ranges(branch, [doubling], member=0)
         [(2.2, inf)]
     """
+    of_class("branch", branch, Gaits, "such as follow returns")
     numbers = branch.member[0].tolist()
     if member not in numbers:
         raise ValueError(f"the branch contains the members {numbers}, not {member}")

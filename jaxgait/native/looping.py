@@ -28,7 +28,7 @@ from jaxgait.native.code import Code, Unsupported, arrays_in_memory, count, loop
 from jaxgait.native.identity import made_of
 from jaxgait.native.passes import read_loop
 from jaxgait.native.primitives import Call, Scan, While, bind, read, repeated, results, scanned
-from jaxgait.native.program import rewritten
+from jaxgait.native.program import check_function, rewritten
 from jaxgait.native.refilling import assembly, lanes
 
 LOOP = Primitive("member_loop")
@@ -49,6 +49,9 @@ def looped(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
         function: to pytrees of arrays, from any pytrees: leaves that are not arrays are constants.
         assured: see `jaxgait.native.native`.
 
+    Raises:
+        TypeError: as `jaxgait.native.native`.
+
     Examples:
         >>> import jax
         >>> import jax.numpy as jnp
@@ -63,6 +66,7 @@ def looped(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
         >>> [round(float(x), 3) for x in angles(jnp.array([0.5, 1.0, 2.0]))]
         [-0.028, -0.1, -0.06]
     """
+    check_function(function, assured)
     whole = lambda program, args: jaxpr_as_fun(program)(*args)
     parts = lambda program, args: _evaluate(program, args, tuple(assured))
     evaluate = lambda program, args: (whole if _is_reverse_mode(program.jaxpr) else parts)(program, args)
@@ -200,6 +204,7 @@ def explain(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (
             the registers of 4 bytes that they need, and the bytes that are spilled.
 
     Raises:
+        TypeError: as `jaxgait.native.native`.
         FileNotFoundError: if a processor is given and there is no `ptxas`.
 
     Examples:
@@ -217,6 +222,7 @@ def explain(function: Callable[..., Any], *args: Any, assured: Sequence[str] = (
 
 def outermost(function: Callable[..., Any], *args: Any, assured: Sequence[str] = ()) -> list[Seen]:
     """What `looped` makes of the outermost loops of a function; arguments as for `explain`."""
+    check_function(function, assured)
     arrays, rest = eqx.partition(args, lambda x: eqx.is_array(x) or isinstance(x, jax.ShapeDtypeStruct))
     program = jax.make_jaxpr(lambda arrays: function(*eqx.combine(arrays, rest)))(arrays)
     if _is_reverse_mode(program.jaxpr):

@@ -16,6 +16,7 @@ from jaxgait.native.identity import made_of
 from jaxgait.native.kernel import Kernel
 from jaxgait.native.primitives import Branches, Scan, Unfamiliar, While, bind, read, repeated, scanned, warn
 from jaxgait.native.regions import partition
+from jaxgait.support.checks import shown
 
 
 def native(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Callable[..., Any]:
@@ -29,6 +30,9 @@ def native(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
         assured: beginnings of the messages of checks (`equinox.error_if`) that the caller guarantees: they are
             removed, see `jaxgait.native.primitives`.
 
+    Raises:
+        TypeError: for anything but a function, and a list of messages.
+
     Examples:
         >>> import jax
         >>> import jax.numpy as jnp
@@ -37,6 +41,7 @@ def native(function: Callable[..., Any], *, assured: Sequence[str] = ()) -> Call
         >>> [round(float(h), 3) for h in falls(jnp.array([1.0, 2.0]))]
         [0.051, 0.204]
     """
+    check_function(function, assured)
     evaluate = lambda program, args: _evaluate(program, args, assured)
     return made_of(rewritten(function, evaluate), "native", function, tuple(assured))
 
@@ -66,6 +71,18 @@ def _run(equation: Equation, inputs: list[Any], assured: Sequence[str]) -> Seque
     if isinstance(found, Branches):
         return jax.lax.switch(inputs[0], [inside(branch) for branch in found.branches], *inputs[1:])
     return bind(equation.primitive, inputs, equation.params)
+
+
+def check_function(function: Any, assured: Any) -> None:
+    """Checks the arguments of `native`.
+
+    Raises:
+        TypeError: for anything but a function, and a list of messages.
+    """
+    if not callable(function):
+        raise TypeError(f"a program is made of a function of arrays, such as lambda x: 2.0 * x, got {shown(function)}")
+    if isinstance(assured, str) or not isinstance(assured, Sequence):
+        raise TypeError(f"assured must be a list of beginnings of messages, got {shown(assured)}")
 
 
 def rewritten(

@@ -23,7 +23,7 @@ from jaxgait.native import disk
 from jaxgait.native.identity import identity
 from jaxgait.native.stored import signature
 from jaxgait.outcome import RESERVED_ENDINGS
-from jaxgait.parameters import ParameterError, check, in_own_unit, is_real, with_parameters
+from jaxgait.parameters import ParameterError, check, check_single, in_own_unit, is_real, with_parameters
 from jaxgait.plausible import warn_large_angles
 from jaxgait.solve.names import check_described, check_labels, check_names, check_phase
 from jaxgait.solve.steps import as_precise_as, start_state
@@ -33,7 +33,7 @@ from jaxgait.support.checks import an_instance, as_array, is_concrete, shown, wa
 
 
 def check_kind(model: Any, kind: type, what: str) -> None:
-    """Checks that a model has the class, or implements the protocol, that a solver needs.
+    """Checks that a model has the class, or implements the protocol, that a solver needs, and that it is a single one.
 
     Args:
         model: the model to check.
@@ -42,12 +42,30 @@ def check_kind(model: Any, kind: type, what: str) -> None:
 
     Raises:
         TypeError: if it does not.
+        jaxgait.parameters.ParameterError: for several values of one parameter.
     """
     an_instance(model)
     moves = model._model if isinstance(model, System) else model  # Python 3.12 does not see what a System delegates
     if not isinstance(moves, kind):
         hint = ": use jaxgait.simulate" if isinstance(model, Model) else ""
         raise TypeError(f"expected a model with {what}, got {type(model).__name__}{hint}")
+    if isinstance(moves, Model):
+        check_single(moves)
+
+
+def check_map(return_map: Any) -> None:
+    """Checks that a return map can be one.
+
+    Raises:
+        TypeError: for anything but a function, such as where map and model are exchanged.
+
+    Examples:
+        >>> from jaxgait.solve.checks import check_map
+        >>> check_map(lambda model, z: 0.5 * z)
+    """
+    if isinstance(return_map, type | Model) or not callable(return_map):
+        what = "a function of a model and a point, such as PoincareMap() or StroboscopicMap()"
+        raise TypeError(f"a return map is {what}, got {shown(return_map)}")
 
 
 def check_model(model: Any) -> None:

@@ -311,10 +311,10 @@ def hybrid(
             is not recorded. None: all.
 
     Raises:
-        TypeError: for a model without phases and transitions.
+        TypeError: for a model without phases and transitions, for another scheme, and for names that are not a list.
         ValueError: for unknown names, impossible counts, times, states and phases (unless they are traced), for
             transitions between phases that the model does not have, and for terminations that are no transitions.
-        jaxgait.parameters.ParameterError: for impossible parameters.
+        jaxgait.parameters.ParameterError: for impossible parameters, and for several values of one.
 
     Examples:
         >>> from typing import NamedTuple
@@ -336,6 +336,10 @@ def hybrid(
         [0.5 1.3] [4.  3.2]
     """
     y0 = _checked(model, events, t_end, y0, phase, t0)
+    if scheme is not None:
+        checks.of_class("scheme", scheme, EventDriven, "such as EventDriven.of(model, rtol=1e-9)")
+    if isinstance(counted, str) or not isinstance(counted, Sequence | None):
+        raise TypeError(f"counted must be a list of names of transitions, got {checks.shown(counted)}")
     for name in counted or ():
         checks.one_of("counted", name, model.transitions())
     chosen = EventDriven.of(model) if scheme is None else scheme

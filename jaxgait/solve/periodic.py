@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
@@ -33,7 +32,7 @@ from jaxgait.outcome import Outcome, warn_of_search
 from jaxgait.parameters import check_single
 from jaxgait.precision import Precision, cast, float64_default, in_force
 from jaxgait.roots import CONVERGED, Root, Rule, root
-from jaxgait.solve.checks import check_model
+from jaxgait.solve.checks import check_map, check_model
 from jaxgait.solve.lost import why_lost
 from jaxgait.solve.return_maps import (
     Coordinates,
@@ -44,7 +43,7 @@ from jaxgait.solve.return_maps import (
     SectionMap,
     StroboscopicMap,
 )
-from jaxgait.solve.sections import check_section, warn_of_section
+from jaxgait.solve.sections import as_point, check_section, warn_of_section
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
 from jaxgait.support import checks
 
@@ -120,13 +119,18 @@ class FixedPoint(NamedTuple):
 def iterated(return_map: ReturnMap, order: int) -> ReturnMap:
     """The return map applied `order` times.
 
+    Raises:
+        TypeError: for anything but a return map.
+        ValueError: for an impossible count.
+
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.solve.periodic import iterated
         >>> float(iterated(lambda a, z: a * z, 3)(2.0, jnp.array([1.0]))[0])
         8.0
     """
-    if order == 1:
+    check_map(return_map)
+    if checks.count("order", order) == 1:
         return return_map
     return float64_default(lambda model, z: jax.lax.scan(lambda x, _: (return_map(model, x), None), z, length=order)[0])
 
@@ -162,8 +166,10 @@ def orbit(return_map: ReturnMap, model: Any, z0: Float[ArrayLike, " n"], strides
     Components are in the units of the section's coordinates.
 
     Raises:
-        TypeError: for a class instead of an instance of the model.
-        ValueError: for a point of another size, and for coordinates of a section that do not fit together.
+        TypeError: for a class instead of an instance of the model, and for anything but a return map.
+        ValueError: for a point of another size, for an impossible count, and for coordinates of a section that do not
+            fit together.
+        jaxgait.parameters.ParameterError: for impossible parameters, and for several values of one.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -171,9 +177,11 @@ def orbit(return_map: ReturnMap, model: Any, z0: Float[ArrayLike, " n"], strides
         >>> [round(float(z[0]), 3) for z in orbit(lambda a, z: a * z * (1.0 - z), 3.2, jnp.array([0.5]), 4)]
         [0.8, 0.512, 0.8, 0.513]
     """
-    checks.an_instance(model)
+    checks.count("strides", strides)
+    _check_one(model)
+    z0 = as_point(z0)
     check_section(return_map, model, z0)
-    model, z0 = cast(model), jnp.asarray(z0, float)
+    model = cast(model)
     points = _kernel if checks.is_concrete((model, z0)) else _points
     return points(return_map, model, z0, strides)
 
@@ -253,7 +261,7 @@ def fixed_point(
             returns than `order`; and for an equilibrium.
 
     Raises:
-        TypeError: for a traced tolerance.
+        TypeError: for a traced tolerance, and for anything but a return map.
         ValueError: for an impossible count, tolerance or guess (unless that is traced), and for coordinates of a
             section that do not fit together.
         jaxgait.parameters.ParameterError: for impossible parameters.
@@ -342,16 +350,18 @@ def checked_search(
             ...
         ValueError: z0 must be finite, got [0.2 nan]
     """
+    _check_one(model)
+    checks.count("order", order)
+    checks.count("max_iterations", max_iterations)
+    checks.number("tolerance", tolerance, "the units of the point", above=0.0)
+    z0 = as_point(z0)
+    if checks.is_concrete(z0) and not np.isfinite(np.asarray(z0)).all():
+        raise ValueError(f"z0 must be finite, got {np.asarray(z0)}")
+    return z0
+
+
+def _check_one(model: Any) -> None:
     checks.an_instance(model)
     if hasattr(model, "validate"):
         check_single(model)
     check_model(model)
-    checks.count("order", order)
-    checks.count("max_iterations", max_iterations)
-    checks.number("tolerance", tolerance, "the units of the point", above=0.0)
-    z0 = jnp.asarray(z0)
-    if z0.ndim != 1 or z0.size == 0:
-        raise ValueError(f"z0 must be one point, a vector, got the shape {z0.shape}: use jax.vmap for many")
-    if checks.is_concrete(z0) and not np.isfinite(np.asarray(z0)).all():
-        raise ValueError(f"z0 must be finite, got {np.asarray(z0)}")
-    return z0.astype(float)

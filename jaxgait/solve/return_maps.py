@@ -138,9 +138,10 @@ class PoincareMap:
     """Coordinates of the section; None: those of the model (see `SectionedModel`)."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.scheme, EventDriven | None):
-            got = checks.shown(self.scheme)
-            raise TypeError(f"scheme must be an EventDriven, such as EventDriven.of(model, rtol=1e-9), got {got}")
+        if self.scheme is not None:
+            checks.of_class("scheme", self.scheme, EventDriven, "such as EventDriven.of(model, rtol=1e-9)")
+        if self.coordinates is not None:
+            checks.of_class("coordinates", self.coordinates, Coordinates, "Coordinates(state, point)")
         if self.max_time is not None:
             checks.positive("max_time", self.max_time, "seconds")
 

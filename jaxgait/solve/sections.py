@@ -15,12 +15,13 @@ from jaxtyping import ArrayLike, Float
 from jaxgait.model import State
 from jaxgait.native import kept
 from jaxgait.precision import cast, float64_default
+from jaxgait.solve.checks import check_map
 from jaxgait.solve.return_maps import PoincareMap, Point, StroboscopicMap
 from jaxgait.solve.steps import start_state
 from jaxgait.states import state_variables
-from jaxgait.support.checks import an_instance, count_of, first_few, is_concrete, warn_user
+from jaxgait.support.checks import an_instance, as_array, count_of, first_few, is_concrete, shown, warn_user
 
-__all__ = ["check_section", "warn_of_section"]
+__all__ = ["as_point", "check_section", "warn_of_section"]
 
 _SAME = 1e-4
 """Part of a number by which it may differ, as integration and a search have errors."""
@@ -28,6 +29,26 @@ _STILL = 1e-6
 """Part of the size of a state by which it changes at most in the time of a return at an equilibrium."""
 _SMALL = 1e-2
 """Part of the largest number of a point or a state that counts as much as one's own size."""
+
+
+@float64_default
+def as_point(z: Any) -> Point:
+    """One point as an array, in the units of its coordinates.
+
+    Raises:
+        ValueError: for anything else.
+
+    Examples:
+        >>> from jaxgait.solve.sections import as_point
+        >>> print(as_point([0.2, -1]))
+        [ 0.2 -1. ]
+    """
+    if is_concrete(z) and as_array(z).dtype.kind not in "fiu":
+        raise ValueError(f"z0 must be one point, a vector of numbers, got {shown(z)}")
+    found = jnp.asarray(z)
+    if found.ndim != 1 or found.size == 0:
+        raise ValueError(f"z0 must be one point, a vector, got the shape {found.shape}: use jax.vmap for many")
+    return found.astype(float)
 
 
 @float64_default
@@ -41,7 +62,7 @@ def check_section(return_map: Any, model: Any, z: Float[ArrayLike, " n"]) -> Non
 
     Raises:
         ValueError: naming the coordinates that differ; for a point of another size, and for anything but one point.
-        TypeError: for a class instead of an instance of the model.
+        TypeError: for a class instead of an instance of the model, and for anything but a return map.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -56,12 +77,11 @@ def check_section(return_map: Any, model: Any, z: Float[ArrayLike, " n"]) -> Non
             ...
         ValueError: section(on_section(z)) must be z, the same coordinates in the same order and units: z[0] = 0.2 ...
     """
+    check_map(return_map)
     an_instance(model)
     if not is_concrete((model, z)):
         return
-    own = np.asarray(z, float)
-    if own.ndim != 1 or not own.size:
-        raise ValueError(f"z0 must be one point, a vector, got the shape {own.shape}")
+    own = np.asarray(as_point(z))
     back = _back(return_map, cast(model), jnp.asarray(own))
     if back.shape != own.shape:
         raise ValueError(f"a point on the section has {count_of(back.size, 'number', 'numbers')}, got {own.size} in z0")

@@ -23,7 +23,7 @@ from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Retry, Scheme
-from jaxgait.solve.checks import check_state
+from jaxgait.solve.checks import check_kind, check_state
 from jaxgait.solve.derivatives import first_or_nan, forward_only, reverse_only
 from jaxgait.solve.explicit import Tsit5
 from jaxgait.solve.resolving import Resolving, resolution
@@ -199,7 +199,9 @@ def integrate(
     Raises:
         TypeError: for a model that is not smooth, and a scheme that is no `Smooth`, such as where times and scheme are
             exchanged.
-        ValueError: for an initial state without the structure of the model's own, or not finite, unless it is traced.
+        ValueError: for times that are not a vector of numbers, and for an initial state without the structure of the
+            model's own, or not finite, unless it is traced.
+        jaxgait.parameters.ParameterError: for several values of one parameter.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -213,10 +215,12 @@ def integrate(
     if not hasattr(model, "vector_field"):
         what = f"{type(model).__name__} has no vector_field(t, y): it is not smooth"
         raise TypeError(f"integrate needs a smooth model, but {what}; simulate(model, ...) runs it by its own scheme")
+    check_kind(model, SmoothModel, "a vector field")
     scheme = Smooth.of(model) if scheme is None else scheme
     if not isinstance(scheme, Smooth):
         call = "as in integrate(model, ts, scheme)"
         raise TypeError(f"integrate takes a Smooth scheme after the times, {call}, got {checks.shown(scheme)}")
+    ts = _times(ts)
     if y0 is not None and checks.is_concrete(y0):  # tracing the model's own state can take a second
         check_state("y0", y0, jax.eval_shape(model.initial_state))
     ts = jnp.where(jnp.all(ts[1:] >= ts[:-1]), ts, jnp.nan)
@@ -253,6 +257,14 @@ def integrate(
         throw=False,
     )
     return _trajectory(system, solution, ts, start, scheme, bool(watch), bool(max_events))
+
+
+def _times(ts: Any) -> Float[Array, " times"]:
+    """Given times in s as an array."""
+    if np.ndim(ts) != 1 or np.size(ts) == 0 or (checks.is_concrete(ts) and checks.as_array(ts).dtype.kind not in "fiu"):
+        what = "a vector of numbers, such as jnp.linspace(0.0, 10.0, 101)"
+        raise ValueError(f"ts must be times in s, {what}, got {checks.shown(ts)}")
+    return jnp.asarray(ts)
 
 
 def _stretch(ts: Float[Array, " times"]) -> Float[Array, ""]:

@@ -19,6 +19,7 @@ from jaxgait.parameters import ParameterError, parameter_info, with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
 from jaxgait.run import Run
+from jaxgait.solve.checks import check_kind
 from jaxgait.solve.derivatives import forward_only
 
 SEARCH_FACTOR = 100.0
@@ -49,6 +50,10 @@ def lowest_point(bungee: Bungee) -> LowestPoint:
         Its time and position; NaN where the jumper still falls after 1000 s. On a rope so strongly damped that he never
         turns, he arrives: the time is NaN, and the position that after 1000 s.
 
+    Raises:
+        TypeError: for another model.
+        jaxgait.parameters.ParameterError: for several values of one parameter.
+
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.models.bungee.measures import lowest_point
@@ -56,6 +61,7 @@ def lowest_point(bungee: Bungee) -> LowestPoint:
         >>> print(round(float(found.time), 1), round(float(found.x), 1))  # s, m
         7.1 60.5
     """
+    check_kind(bungee, Bungee, "a rope, Bungee()")
     bungee = precision.cast(bungee)
     floor = 100 * float(jnp.finfo(jnp.result_type(float)).eps)  # the resolution of the default precision
     # the force has a kink where the rope becomes taut, which costs derivatives two digits
@@ -121,13 +127,17 @@ MEASURES = table(
 def clearance(bungee: Bungee) -> Float[Array, ""]:
     """Height in m of the lowest point above the ground: a jump is safe where it is positive.
 
+    Raises:
+        TypeError, jaxgait.parameters.ParameterError: as `lowest_point`.
+
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.models.bungee.measures import clearance
         >>> round(float(clearance(Bungee())), 2)
         -10.46
     """
-    return bungee.ground - lowest_point(bungee).x
+    x = lowest_point(bungee).x
+    return bungee.ground - x
 
 
 @float64_default

@@ -23,7 +23,6 @@ from jaxgait.mechanics import linalg
 from jaxgait.models.exoskeleton.model import LEG_PARENTS, Exoskeleton
 from jaxgait.models.exoskeleton.walking import step_numbers
 from jaxgait.native import kept
-from jaxgait.parameters import check_single
 from jaxgait.precision import float64_default
 from jaxgait.run import Run
 from jaxgait.solve.checks import check_kind
@@ -72,7 +71,6 @@ def histories(
     check_kind(exo, Exoskeleton, "telescopic links, Exoskeleton()")
     count = _samples(strides, samples)
     exo.validate()
-    check_single(exo)
     index = np.arange(count + 1)
     step = step_numbers(index / samples, 1.0)
     with precisions.use(precision):
@@ -134,7 +132,9 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
         rounding: power in W over which the kink of positive work at zero power is rounded, for optimisers; 0: exact.
 
     Raises:
+        TypeError: for anything but an exoskeleton.
         ValueError: for an impossible number of samples or rounding, and for links other than two legs first.
+        jaxgait.parameters.ParameterError: for several values of one parameter.
 
     Examples:
         >>> from jaxgait.models.exoskeleton import five_links, step_figures
@@ -142,6 +142,7 @@ def step_figures(exo: Exoskeleton, samples: int = 200, rounding: float = 0.0) ->
         >>> print(round(float(step.length), 3), round(float(step.friction), 2))  # m, without dimension
         0.433 0.57
     """
+    check_kind(exo, Exoskeleton, "telescopic links, Exoskeleton()")
     checks.count("samples", samples)
     checks.number("rounding", rounding, "W")
     if rounding < 0.0:

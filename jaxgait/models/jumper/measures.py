@@ -15,10 +15,15 @@ from jaxgait.model import Scalar
 from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
 from jaxgait.run import Run
+from jaxgait.support.checks import histories
 
 __all__ = ["MEASURES", "SPATIAL_MEASURES", "Jump", "assess", "lift_off_times", "slid"]
 
 Number = Float[Array, ""]
+_HISTORIES = ("time", "depth", "com_x", "com_z", "com_vx", "com_vz", "grf_z", "angular_momentum", "pitch")
+"""What `assess` reads."""
+PLANAR_RUN = "one of a jumper in the plane, such as simulate(Jumper())"
+"""What runs are that have these histories, for messages."""
 
 
 class Jump(NamedTuple):
@@ -56,6 +61,9 @@ def assess(run: Mapping[Any, Any], mass: Scalar, gravity: Scalar = 9.81) -> Jump
         mass: of the body in kg.
         gravity: in m/s^2.
 
+    Raises:
+        TypeError: for anything but a run of a jumper, or such histories.
+
     Examples:
         >>> from jaxgait.models.jumper.measures import assess
         >>> run = {"time": [0.0, 0.1, 0.2], "depth": [3e-3, 1e-3, -1e-3], "grf_z": [1500.0, 1500.0, 0.0]}  # s, m, N
@@ -65,6 +73,7 @@ def assess(run: Mapping[Any, Any], mass: Scalar, gravity: Scalar = 9.81) -> Jump
         >>> print(round(float(jump.take_off), 3), round(float(jump.height), 3))  # s, m
         0.15 0.45
     """
+    histories(run, PLANAR_RUN, _HISTORIES)
     of = lambda name: jnp.asarray(run[name])
     lift_off = _at_take_off(of("depth"), of("com_z"))
     rises = lift_off(of("com_vz")) > 0.0  # feet that are drawn up while the body falls are no jump
@@ -89,12 +98,16 @@ def assess(run: Mapping[Any, Any], mass: Scalar, gravity: Scalar = 9.81) -> Jump
 def slid(run: Mapping[Any, Any]) -> Float[Array, " rows"]:
     """Distance in m that each row of studs slides under load, from `time`, `depth` and `slip`.
 
+    Raises:
+        TypeError: for anything but a run of a jumper, or such histories.
+
     Examples:
         >>> from jaxgait.models.jumper.measures import slid
         >>> run = {"depth": [[1e-3, -1e-3], [1e-3, -1e-3]], "slip": [[0.02, 0.02], [0.02, 0.02]]}  # m and m/s, two rows
         >>> print(slid({"time": [0.0, 0.5], **run}))  # m: only the first row is loaded
         [0.01 0.  ]
     """
+    histories(run, PLANAR_RUN, ("time", "depth", "slip"))
     rate = jnp.where(jnp.asarray(run["depth"]) > 0.0, jnp.abs(jnp.asarray(run["slip"])), 0.0)
     return 0.5 * jnp.diff(jnp.asarray(run["time"])) @ (rate[1:] + rate[:-1])
 

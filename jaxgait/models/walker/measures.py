@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -38,7 +38,7 @@ from jaxgait.solve.periodic import (
     checked_search,
     fixed_point,
 )
-from jaxgait.support.checks import by_name
+from jaxgait.support.checks import by_name, of_class
 
 PAPER_POINT = (0.19357318, -1.43542848, -1.11795551)
 """Section point (stance angle in rad, stance rate, swing rate in rad/s) of the paper's walker."""
@@ -91,7 +91,7 @@ def rolling_gait(
         jaxgait.outcome.NoOrbit: if none was found, unless the result is traced.
 
     Raises:
-        TypeError: for a walker of another form.
+        TypeError: for a walker of another form, and a return map of another kind.
         ValueError: for a guess that is not three finite numbers.
         jaxgait.parameters.ParameterError: for an impossible walker, unless its leaves are traced.
 
@@ -103,6 +103,7 @@ def rolling_gait(
         0.412 0.375
     """
     check_kind(walker, RollingWalker, "rolling feet, RollingWalker()")
+    of_class("return_map", return_map, PoincareMap, "such as PoincareMap(max_time=2.0)")
     if guess is not None and np.shape(guess) != (3,):
         raise ValueError(
             "guess must be one section point (stance angle in rad, stance rate and swing rate in rad/s), "
@@ -274,8 +275,9 @@ def _passed(
 
 
 def _by_passing(run: Run) -> Gait:
-    own_time = jnp.sqrt(run.model.leg_length / run.model.gravity)  # about half a step: no longer interval resolves one
-    begin = jnp.where(run.sampling.spacing(run.model) <= own_time, 0.5 * run.ts[-1], jnp.inf)
+    model: Any = run.model
+    own_time = jnp.sqrt(model.leg_length / model.gravity)  # about half a step: no longer interval resolves one
+    begin = jnp.where(run.sampling.spacing(model) <= own_time, 0.5 * run.ts[-1], jnp.inf)
     return _passed(run.ts, run["x"], run["theta_1"] - run["theta_2"], begin)
 
 
