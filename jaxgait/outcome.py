@@ -124,7 +124,7 @@ def warn_of_search(
         why = "the motion from z0 does not return, or it or its derivative is NaN: give another guess, or more time"
         if ending := lost():
             why = f"the motion from z0 does not return ({ending}): give a first guess on a motion that does"
-    elif found.residual <= tolerance:
+    elif found.residual <= tolerance and (singular or spent < max_iterations):
         why = (
             "where the search ended a multiplier is +1: the gait is one of many, as of a motion that keeps its energy "
             "or phase (let the section fix it), or lies at a bifurcation (change a parameter)"

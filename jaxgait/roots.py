@@ -178,8 +178,8 @@ def _finished(it: Iterate, steps: Any, rule: Rule) -> Root:
     """The result of a search, after a last Newton step."""
     xp = it.x.__array_namespace__()
     length, size = xp.max(xp.abs(it.step), axis=-1), xp.maximum(xp.max(xp.abs(it.x), axis=-1), 1.0)
-    small = (it.residual <= rule.tolerance) | (it.residual <= rule.noise * size)
-    near = xp.isfinite(it.residual) & (small | (it.ended & (length <= rule.settled)))
+    near = it.ended & ((it.residual <= rule.tolerance) | (length <= rule.settled))
+    near = xp.isfinite(it.residual) & (near | (it.residual < rule.noise * size))
     found = near & (length <= rule.last * size) & xp.isfinite(length)
     singular = xp.isfinite(it.residual) & (xp.isnan(length) | (near & ~found))
     status = xp.where(

@@ -109,6 +109,15 @@ def test_a_search_follows_changed_globals_of_its_map(monkeypatch):
     assert float(fixed_point(scaled, 1.4, jnp.array([0.0])).z[0]) == pytest.approx(2.8, rel=1e-12)
 
 
+@pytest.mark.parametrize("most", [1, 5])
+def test_a_search_among_tiny_numbers_that_is_not_over_found_nothing(most):
+    """Their residuals are below the tolerance from the start."""
+    size = 1e-12
+    with pytest.warns(NoOrbit, match=f"after {most} evaluations? the search is not over at a residual of"):
+        gait = fixed_point(lambda a, z: z + (z**2 - a**2) / a, size, jnp.array([10.0 * size]), max_iterations=most)
+    assert gait.status == Outcome.NOT_CONVERGED and np.isnan(gait.z).all()
+
+
 def test_no_gait_is_a_status():
     """For a < -(1 - b)^2 / 4 the map has no fixed point; and a map that does not return gives NaN."""
     text = (
