@@ -105,10 +105,10 @@ def optimize(
             otherwise the run, for all starts. The result reports which and why.
         initial: components of the initial state that differ from the model's own, by name.
         starts: the number of starts (the model's own values if they lie in the bounds, then Sobol points), or points.
-        iterations: largest number of steps; derivative-free methods may evaluate as often per parameter, plus once. A
-            search with gradients that stops on a slope begins again there, for up to three times as many more; one
-            without begins again beside its end if values are better there, with what is left of its evaluations. For
-            the best worst case, COBYQA may evaluate up to four times as often.
+        iterations: largest number of steps; derivative-free methods may evaluate as often per parameter, plus once
+            (CMA-ES: a population in each step). A search with gradients that stops on a slope begins again there, for
+            up to three times as many more; one without begins again beside its end if values are better there, with
+            what is left of its evaluations. For the best worst case, COBYQA may evaluate up to four times as often.
         learning_rate: first step of Adam as a fraction of the box; it decays to a tenth along a cosine.
         tolerance: relative change of the objective at which a start stops.
         stability: a gait whose largest Floquet multiplier reaches this modulus counts as failed, since walks diverge

@@ -53,6 +53,8 @@ SETTLED_EXTENT = 1e-4
 """A search has settled if its last points lie within this fraction of the box."""
 PROBED_DISTANCE = 0.01
 """Distance in the box at which values next to the end of a search without gradients are compared with it."""
+CLOSER = 0.1
+"""Part of this distance at which rises of the objective are compared with those there: ten times less, or a kink."""
 RESTORING_STEPS = 6
 """Maximum number of Newton steps on limits that are violated at the end."""
 
@@ -90,6 +92,8 @@ class SearchEnd(NamedTuple):
     where: Ended = Ended.INSIDE
     size: float = 0.0
     """Size of the objective relative to which it converged, in its unit; zero: its value at the end."""
+    kinked: bool = False
+    """Whether the objective rises around the end as at a kink, where COBYQA, which models it, stops anywhere."""
 
 
 class Stuck(Exception):
@@ -102,11 +106,9 @@ class Scaled:
     def __init__(self, ask: Ask, settings: SearchSettings, *, guided: bool = True):
         """`guided` is whether the search uses gradients; then some consecutive failed runs end it."""
         self._ask, self._settings, self._guided, self._known = ask, settings, guided, {}
-        self._good: Evaluated | None = None
-        self._failed = 0
+        self._good, self._failed = None, 0
         self.best, self._least = np.zeros(0), np.inf
-        self.left = (1 + settings.restarts) * settings.iterations
-        """Number of iterations left, or of evaluations without gradients."""
+        self.spent = 0  # iterations of a search with gradients
         self._largest = 0.0
 
     def begin(self, x0: Float[np.ndarray, " n"]) -> bool:
@@ -128,6 +130,14 @@ class Scaled:
         self.best = self.best if self.met else x0
         self._keep(x0, first)
         return True
+
+    @property
+    def left(self) -> int:
+        """Number of iterations left, or of evaluations without gradients."""
+        settings = self._settings
+        if self._guided:
+            return (1 + settings.restarts) * settings.iterations - self.spent
+        return settings.iterations * (len(self.best) + 1) - len(self._known)
 
     @property
     def met(self) -> bool:
@@ -220,13 +230,29 @@ class Scaled:
 
     def better_nearby(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"] | None:
         """The best of some points next to one, along each coordinate, that is better by far and within the limits."""
-        steps = PROBED_DISTANCE * np.eye(len(x))
-        points = np.clip(np.concatenate([x + steps, x - steps]), 0.0, 1.0)
-        found = Evaluated.stacked([self._asked(point).at(0) for point in points])
-        allowed = found.valid & self._settings.goal.met(found.values)
-        costs = np.where(allowed, -self._settings.sign * found.values[:, 0], np.inf)
+        points, found, costs = self._neighbours(x, PROBED_DISTANCE)
+        costs = np.where(found.valid & self._settings.goal.met(found.values), costs, np.inf)
         best, own = int(np.argmin(costs)), self.cost(x) / abs(self.scale)
         return points[best] if own - costs[best] > self._clear(own) else None
+
+    def kinked(self, x: Float[np.ndarray, " n"]) -> bool:
+        """Whether the objective rises from a point in proportion to the distance along a coordinate, on both sides.
+
+        Sides beyond the box, and failed runs, show nothing.
+        """
+        own, rises = self.cost(x) / abs(self.scale), []
+        for distance in (PROBED_DISTANCE, CLOSER * PROBED_DISTANCE):
+            _, found, costs = self._neighbours(x, distance)
+            both = found.valid.reshape(2, -1).all(axis=0) & (x >= distance) & (x <= 1.0 - distance)
+            rises.append(np.max(costs.reshape(2, -1).sum(axis=0) - 2.0 * own, where=both, initial=0.0))
+        return bool(rises[1] > max(0.5 * CLOSER * rises[0], self._clear(own)))
+
+    def _neighbours(self, x: np.ndarray, distance: float) -> tuple[np.ndarray, Evaluated, np.ndarray]:
+        """Points at a distance on both sides along each coordinate, with their evaluations and costs in its unit."""
+        steps = distance * np.eye(len(x))
+        points = np.clip(np.concatenate([x + steps, x - steps]), 0.0, 1.0)
+        found = Evaluated.stacked([self._asked(point).at(0) for point in points])
+        return points, found, -self._settings.sign * found.values[:, 0]
 
     def shortfall(self, x: Float[np.ndarray, " n"]) -> float:
         """Sum of the squared violations of the limits, to minimise; larger if the run failed."""
@@ -288,10 +314,10 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettin
                 at.value, x0, method=name, jac=jac, bounds=bounds, options=chosen, **limited
             )
         except Stuck:
-            at.left -= 1
+            at.spent += 1
             return SearchEnd(at.best, True, "", Ended.EDGE)
         spent = max(found.nit if guided else found.nfev, 1)
-        at.left -= spent
+        at.spent += spent
         used_up = not found.success and spent >= chosen["maxiter" if guided else "maxfev"]
         converged = bool(found.success) or str(found.message).startswith(NO_STEP)
         end = SearchEnd(clip_to_box(found.x), converged, USED_UP if used_up else str(found.message))
@@ -306,22 +332,20 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettin
         if not at.begin(x0):
             return SearchEnd(x0, False, "", Ended.START)
         x, size = _within_limits(at, x0, settings) if name == "COBYQA" else x0, at.size
-        if not guided:
-            at.left = settings.iterations * (len(x0) + 1)
-        while True:
+        ended = SearchEnd(x, False, USED_UP)
+        while at.left > 0:
             before = at.cost(x)
             ended = once(at, x, settings)
             x, gained = ended.x, before - at.cost(ended.x) > STEEP_FACTOR * at.tolerance
             size = at.size if gained else size
             if ended.message == USED_UP or (guided and not (gained and at.steep(x))):
                 break
-            again = x if guided else at.better_nearby(x)
+            again = x if guided else at.better_nearby(x) if at.left >= 2 * len(x) else None
             if again is None:
+                modelled = name == "COBYQA" and ended.converged and at.left >= 2 * len(x)
+                ended = ended._replace(kinked=modelled and at.kinked(x))
                 break
-            x = again
-            if at.left <= 0:
-                ended = SearchEnd(x, False, USED_UP)
-                break
+            x, ended = again, SearchEnd(again, False, USED_UP)
             at.begin(x)
         return ended._replace(x=restore_limits(at.slack, at.slack_slopes, x) if settings.goal.limits else x, size=size)
 
@@ -335,8 +359,7 @@ def _within_limits(at: Scaled, x0: np.ndarray, settings: SearchSettings) -> np.n
     """
     if not settings.goal.limits or at.slack(x0).min() >= -MAX_VIOLATION:
         return x0
-    most = settings.iterations * (len(x0) + 1)
-    options = {"maxfev": most, "initial_tr_radius": FIRST_STEP, "f_target": 0.0}
+    options = {"maxfev": at.left, "initial_tr_radius": FIRST_STEP, "f_target": 0.0}
     bounds = [(0.0, 1.0)] * len(x0)
     return clip_to_box(scipy.optimize.minimize(at.shortfall, x0, method="COBYQA", bounds=bounds, options=options).x)
 

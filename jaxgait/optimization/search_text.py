@@ -27,10 +27,7 @@ from jaxgait.optimization.statuses import UNSTABLE, sentence
 from jaxgait.optimization.trust import MAX_DEVIATION
 from jaxgait.outcome import INVALID
 
-_KINK = (
-    "probably at a kink, among rough values or in a narrow valley, so that it need not be an optimum; "
-    "compare with a search without derivatives (method='COBYQA')"
-)
+_KINK = "probably at a kink, among rough values or in a narrow valley, so that it need not be an optimum; compare with"
 
 
 def endings(
@@ -124,7 +121,7 @@ def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
     if i in record.unreliable:
         return _without_gradient(record, i, end, at)
     if record.method in GRADIENT_FREE:
-        return _by_values(end, at) + _near_failures(record, i, row)
+        return _by_values(record, end, at) + _near_failures(record, i, row)
     values = np.array([float(one.evaluation.values[0]) for one in record.rows[i]])
     size, most = abs(float(evaluation.values[0])), STEEP_FACTOR * record.settings.tolerance
     negligible = most * size if end.message == USED_UP else 10 * most * max(size, end.size)
@@ -132,8 +129,10 @@ def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
     return _converged(record, end, at, record.slope(row), max(negligible, rounding))
 
 
-def _by_values(end: SearchEnd, at: str) -> str:
+def _by_values(record: SearchRecord, end: SearchEnd, at: str) -> str:
     """How a search without gradients ended."""
+    if end.converged and end.kinked:
+        return f"found no better point{at}, by values alone: {_KINK} method={_without_model(record)!r}"
     return f"converged{at}, by values alone: {end.message}" if end.converged else f"stopped{at}: {end.message}"
 
 
@@ -147,15 +146,19 @@ def _near_failures(record: SearchRecord, i: int, row: Row) -> str:
 
 def _along_edges(record: SearchRecord) -> str:
     """What to try where runs fail next to the end of a search."""
-    method = "CMA-ES" if record.settings.goal.limits else "Nelder-Mead"
-    return f"method={method!r} from there goes along such edges"
+    return f"method={_without_model(record)!r} from there goes along such edges"
+
+
+def _without_model(record: SearchRecord) -> str:
+    """A method that models neither the objective nor the limits, which kinks and failing runs mislead."""
+    return "CMA-ES" if record.settings.goal.limits else "Nelder-Mead"
 
 
 def _without_gradient(record: SearchRecord, i: int, end: SearchEnd, at: str) -> str:
     """How a start with an unreliable gradient ended."""
     if record.fallback is None:
         return f"stopped{at}: {record.unreliable[i]}; method='auto' would continue without derivatives"
-    return f"{record.unreliable[i]}; {record.fallback} continued from its best point and {_by_values(end, at)}"
+    return f"{record.unreliable[i]}; {record.fallback} continued from its best point and {_by_values(record, end, at)}"
 
 
 def rejection_of(record: SearchRecord, row: Row) -> str:
@@ -196,7 +199,7 @@ def _converged(record: SearchRecord, end: SearchEnd, at: str, slope: float, negl
         return f"converged{at}: {left}"
     if not end.converged:
         return f"stopped{at}: {end.message} ({left})"
-    return f"found no better point{at}, although a slope remains ({left}): {_KINK}"
+    return f"found no better point{at}, although a slope remains ({left}): {_KINK} method={_without_model(record)!r}"
 
 
 def _of_gaits(record: SearchRecord) -> bool:

@@ -354,6 +354,34 @@ def test_without_gradients_a_search_leaves_a_start_at_an_edge_of_failing_runs(me
     assert np.abs(ended.x - 0.1).max() < 0.05
 
 
+def test_cobyqa_says_that_it_stopped_at_a_kink_and_nelder_mead_finds_the_optimum():
+    """A diagonal valley: all neighbours along a coordinate are worse."""
+    valley = asking(lambda x: 1.0 + 10.0 * np.abs(x[:, 0] - x[:, 1]) + (x.sum(axis=1) - 1.0) ** 2, np.zeros_like)
+    bowl = asking(lambda x: 1.0 + ((x - 0.4) ** 2).sum(axis=1) + x[:, 0], np.zeros_like)
+    start = np.array([0.05, 0.1])
+    ended = METHODS["COBYQA"](valley, start, settings())
+    assert ended.x.sum() < 0.9 and ended.kinked and not METHODS["COBYQA"](bowl, start, settings()).kinked
+    assert METHODS["Nelder-Mead"](valley, start, settings()).x.sum() == pytest.approx(1.0, abs=0.03)
+
+
+@pytest.mark.parametrize("method", ["COBYQA", "Nelder-Mead"])
+@pytest.mark.parametrize("limits", [(), (at_most("power", 0.5),)])
+def test_without_gradients_a_search_keeps_to_its_evaluations(method, limits):
+    """Also those that look for a point within the limits, and those beside its end, where it begins again."""
+    asked = 0
+
+    def stairs(x):
+        nonlocal asked
+        asked += len(x)
+        values = np.stack([np.floor(40.0 * x).sum(axis=1), *[1.0 - x.min(axis=1) for _ in limits]], axis=1)
+        return Evaluated(values, np.zeros((*values.shape, 2)), np.zeros(len(x), np.int32), np.full(len(x), np.nan))
+
+    for most in (1, 5, 20):
+        asked = 0
+        METHODS[method](stairs, np.array([0.3, 0.4]), replace(settings(*limits), iterations=most))
+        assert asked <= 3 * most
+
+
 def test_the_first_simplex_is_not_flat_on_a_wall_beside_failing_runs():
     """Between 1e-4 and 1e-3 from the wall all runs fail, and SciPy clips points beyond the wall."""
 
