@@ -35,7 +35,9 @@ class Unsupported(Exception):
 
 def most_values() -> int:
     """Largest number of values of a kernel for the device in use."""
-    return MAX_VALUES if jax.default_backend() == "cpu" else min(LONG, MAX_VALUES)
+    device = jax.config.jax_default_device  # type: ignore[attr-defined]  # None, a device, or the name of a platform
+    platform = jax.default_backend() if device is None else getattr(device, "platform", device)
+    return MAX_VALUES if platform == "cpu" else min(LONG, MAX_VALUES)
 
 
 class TooLong(Unsupported):

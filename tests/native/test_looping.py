@@ -417,6 +417,9 @@ def test_long_programs_are_left_to_xla(monkeypatch):
     assert "a kernel of" in explain(nested, 1.0)
     monkeypatch.setattr("jax.default_backend", lambda: "gpu")  # whose assembler takes longer
     assert explain(nested, 1.0) == "left to XLA: more than 20 values"
+    for device in ("cpu", jax.devices("cpu")[0]):
+        with jax.default_device(device):
+            assert "a kernel of" in explain(nested, 1.0)
 
 
 @pytest.mark.parametrize("model", [Bungee(), Prosthesis(), TreeModel([Link("leg", None, hinge((0, 1, 0)), mass=1.0)])])
