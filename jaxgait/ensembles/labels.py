@@ -17,7 +17,7 @@ from jaxgait.fields import declared
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import COMPLETED_TEXT, INVALID, INVALID_TEXT, failures
 from jaxgait.parameters import parameters
-from jaxgait.solve.dataset import PHASE_OF_SAMPLES, extra_dims, model_coordinates, provenance, with_phase
+from jaxgait.solve.dataset import extra_dims, model_coordinates, phase_attributes, provenance, with_phase
 from jaxgait.solve.names import PHASE
 from jaxgait.solve.smooth import FLOAT64_RETRY
 from jaxgait.states import described_component
@@ -233,11 +233,8 @@ def _attributes(plan: Plan, name: str, group: str) -> dict[str, Any]:
     What a function observes is not the model's variable of the same name.
     """
     known = {**_FIXED, **(plan.variables if group in ("observed", "gradient") else _known(plan))}
-    if group == "trajectory" and with_phase(plan.model, plan.job.scheme):
-        known[PHASE] = PHASE_OF_SAMPLES
-    if name == "event_kind":
-        names = dict(enumerate(plan.job.scheme.event_names(plan.model)))
-        return {"units": "1", "long_name": "what happened (-1: nothing more)", "legend": json.dumps(names)}
+    if numbered := _numbered(plan, name, group):
+        return numbered
     if name in known:
         return known[name].attrs
     if name.endswith("_end") and (base := known.get(name.removesuffix("_end"))):
@@ -249,6 +246,15 @@ def _attributes(plan: Plan, name: str, group: str) -> dict[str, Any]:
             return {"units": ratio(base.unit, by.pop()), "long_name": long_name}
         return {"long_name": f"{long_name}, in {base.unit} per unit of the parameter"}
     return {}
+
+
+def _numbered(plan: Plan, name: str, group: str) -> dict[str, str]:
+    """The attributes of events and phases, which are numbers, with their legends; empty for other results."""
+    if name == "event_kind":
+        names = dict(enumerate(plan.job.scheme.event_names(plan.model)))
+        return {"units": "1", "long_name": "what happened (-1: nothing more)", "legend": json.dumps(names)}
+    of_samples = name == PHASE and group == "trajectory" and with_phase(plan.model, plan.job.scheme)
+    return phase_attributes(plan.model) if of_samples else {}
 
 
 def _known(plan: Plan) -> dict[str, Variable]:

@@ -29,8 +29,6 @@ from jaxgait.states import state_variables
 from jaxgait.support import xr
 from jaxgait.support.commits import commit
 
-PHASE_OF_SAMPLES = Variable("1", "phase")
-"""Of the variable `PHASE` of results."""
 SESSION_CLASS = "session_class"
 """Attribute of a result of a class that no import finds (`jaxgait.registry.session_mark`)."""
 _IN_SECONDS = ("first_step", "max_step", "dt")
@@ -82,7 +80,7 @@ def trajectory_dataset(
     time = xr.DataArray(np.asarray(trajectory.ts), dims="time", attrs={"units": "s", "long_name": "time"})
     found = found.assign(_events(model, trajectory.events))
     if with_phase(model, scheme):
-        found[PHASE] = xr.DataArray(phases(model, trajectory), dims="time", attrs=PHASE_OF_SAMPLES.attrs)
+        found[PHASE] = xr.DataArray(phases(model, trajectory), dims="time", attrs=phase_attributes(model))
     coords = {"time": time, **model_coordinates(model, found.sizes)}
     return found.assign_coords(coords).assign_attrs(provenance(model, scheme, precision, sampling))
 
@@ -102,6 +100,13 @@ def names_of_run(model: Any, trajectory: Trajectory, outputs: Mapping[str, Any],
 def with_phase(model: Any, scheme: Scheme) -> bool:
     """Whether results have the phase of each sample, which only event-driven runs know."""
     return isinstance(scheme, EventDriven) and several_phases(model)
+
+
+def phase_attributes(model: Any) -> dict[str, str]:
+    """Attributes of the variable `PHASE` of results, with a legend if the phases' methods differ in their names."""
+    names = [getattr(field, "__name__", "") for field in model.phases()]
+    named = len({*names}) == len(names) and all(name.isidentifier() for name in names)
+    return Variable("1", "phase").attrs | ({"legend": json.dumps(dict(enumerate(names)))} if named else {})
 
 
 def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:

@@ -67,10 +67,11 @@ def test_samples_of_members_know_their_phase():
         run = simulate(Hopping(speed=speed), samples=40)
         np.testing.assert_array_equal(members.phase[i], run.phase)
     assert (members.phase[2] == -1).any() and members.phase.dtype.kind == "i"
-    assert members.phase.attrs == run.phase.attrs == {"units": "1", "long_name": "phase"}
+    attrs = {"units": "1", "long_name": "phase"}
+    assert members.phase.attrs == run.phase.attrs == attrs | {"legend": '{"0": "fly", "1": "push"}'}
     kept = ensemble(Alternating(), {"initial.due": [0.5, 0.7]}, samples=20, trajectories=["phase"])
     np.testing.assert_array_equal(kept.phase[0], simulate(Alternating(), samples=20).phase)
-    assert "due" not in kept and kept.phase[1].sum() > 0
+    assert "due" not in kept and kept.phase[1].sum() > 0 and kept.phase.attrs == attrs  # phases without names
     with pytest.raises(ValueError, match="Oscillator has neither a state nor an output 'phase'"):
         ensemble(Oscillator(), {"mass": [1.0]}, duration=1.0, samples=2, trajectories=["phase"])
 

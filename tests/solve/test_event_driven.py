@@ -224,7 +224,13 @@ class Hopping(Bouncing):
     """Lands on a spring instead of a hard floor."""
 
     def phases(self):
-        return (lambda t, y: Ball(y.v, -self.gravity), lambda t, y: Ball(y.v, -self.gravity - 1e3 * y.h))
+        return self.fly, self.push
+
+    def fly(self, t, y):
+        return Ball(y.v, -self.gravity)
+
+    def push(self, t, y):
+        return Ball(y.v, -self.gravity - 1e3 * y.h)
 
     def transitions(self):
         return {
