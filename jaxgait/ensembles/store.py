@@ -364,7 +364,7 @@ def _write_template(draft: pathlib.Path, root: pathlib.Path, plan: Plan) -> None
             group.create_array(
                 name,
                 shape=plan.members.shape + d.shape,
-                chunks=plan.block_shape + d.shape,
+                chunks=plan.block_shape + tuple(max(n, 1) for n in d.shape),  # (newer zarr takes no empty ones)
                 dtype=d.dtype,
                 compressors=None,
                 fill_value=fill_value(d.dtype),

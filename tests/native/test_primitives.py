@@ -59,6 +59,34 @@ def test_unknown_forms_are_none_with_one_warning(names):
     assert len(caught) == 1
 
 
+class Reversed:
+    """An operation as JAX has `searchsorted` from version 0.12 on: equal to others, whatever their inputs."""
+
+    def __init__(self, size):
+        self.in_avals_flat = (jax.core.ShapedArray((size,), np.dtype("float64")),)
+        self.in_tree = jax.tree.structure((0.0,))
+
+    def expand(self, x):
+        return 2.0 * x[::-1]
+
+    def __eq__(self, other):
+        return isinstance(other, Reversed)
+
+    def __hash__(self):
+        return 0
+
+
+def test_operations_that_expand_to_others_are_calls():
+    for size in (3, 4):
+        found = read("call_hi_primitive", {"_prim": Reversed(size)}, 1)
+        x = jnp.arange(float(size))
+        np.testing.assert_array_equal(
+            jax.core.eval_jaxpr(found.program.jaxpr, found.program.consts, x)[0], 2.0 * x[::-1]
+        )
+    with pytest.warns(RuntimeWarning, match="a form of 'call_hi_primitive' that jaxgait does not know"):
+        assert read("call_hi_primitive", {"_prim": object()}, 1) is None
+
+
 def test_counts_that_do_not_fit_are_unknown():
     equation = scan_equation()
     found = read("scan", equation.params, len(equation.invars))
