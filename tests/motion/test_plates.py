@@ -305,13 +305,13 @@ def test_the_standing_trial_tells_the_mass():
     assert "mass_kg" not in measure([recording()], options=Options(static=half)).subject
 
 
-@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_forces_of_another_time_are_warned_of():
     late = dataclasses.replace(recording(), forces=(recording().forces[0]._replace(time=TIME + 50.0),))
     said = "forces are from 50.00 to 53.99 s, frames from 0.00 to 3.99 s, and no force is used: two clocks?"
     assert said in measure([late]).warnings
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_a_plate_that_nobody_hits_is_nothing_to_speak_of():
     spare = GroundReaction("plate 2", TIME, np.zeros_like(FORCE), np.zeros_like(POINT))
     trial = recording()
