@@ -68,7 +68,7 @@ def crossings(family: Family, branches: Gaits, *, width: float, progress: bool |
         >>> [(found.kind, round(found.parameter, 6)) for found in crossings(family, branch, width=1e-6)]
         [('period doubling', 3.0)]
     """
-    checks.of_class("family", family, Family, "of the gaits")
+    checks.of_class("family", family, Family, "that of the gaits")
     checks.of_class("branches", branches, Gaits, "such as follow returns")
     checks.positive("width", width, "the parameter's unit")
     members, size = np.asarray(branches.member), len(jax.tree.leaves(family.members)[0])

@@ -141,7 +141,7 @@ class PoincareMap:
         if self.scheme is not None:
             checks.of_class("scheme", self.scheme, EventDriven, "such as EventDriven.of(model, rtol=1e-9)")
         if self.coordinates is not None:
-            checks.of_class("coordinates", self.coordinates, Coordinates, "Coordinates(state, point)")
+            checks.of_class("coordinates", self.coordinates, Coordinates, "such as Coordinates(state, point)")
         if self.max_time is not None:
             checks.positive("max_time", self.max_time, "seconds")
 
