@@ -106,8 +106,8 @@ class Rule(NamedTuple):
     """Largest component of the next step, relative to the point, from which on a residual that is small enough ends the
     search: a point of tiny numbers has small residuals everywhere."""
     noise: float = 0.0
-    """What the function resolves, relative to the larger of the point and 1: a search that no step improves has
-    converged with such a residual, which errors of a solver keep above the tolerance."""
+    """What the function resolves, relative to the larger of the point and 1. A search that is over, or at its limit of
+    steps, has converged with a smaller residual, which errors of a solver may keep above the tolerance."""
 
 
 def improved(it: Iterate, value: Points, jacobian: Matrices, rule: Rule) -> Iterate:

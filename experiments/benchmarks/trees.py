@@ -51,9 +51,8 @@ def main() -> None:
         print(f"{name:24s} {rate:12,.0f} evaluations/s")
     for rotation, most in itertools.product((None, np.eye(3)), (code.MAX_VALUES, 0)):
         with unittest.mock.patch.object(code, "MAX_VALUES", most), compiled_anew():
-            taken = _leg(
-                rotation, samples=301 if most else 300
-            )  # with the same number, both would use the first program
+            # (with the same number of samples, both would use the first program)
+            taken = _leg(rotation, samples=301 if most else 300)
             times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in taken.items())
         where = "in the plane" if rotation is None else "in space"
         print(f"leg of three links {where}, {'a kernel' if most else 'left to XLA'}: {times}")

@@ -175,7 +175,7 @@ def content(path: str | os.PathLike[str], largest: int, wanted: str, smaller: st
     """The bytes of a file.
 
     Args:
-        path: the file, `files.expanded`.
+        path: the file; a leading "~" is the user's folder.
         largest: size in bytes.
         wanted: what to name instead of a folder.
         smaller: advice for a file that is too large.

@@ -54,7 +54,7 @@ SETTLED_EXTENT = 1e-4
 PROBED_DISTANCE = 0.01
 """Distance in the box at which values next to the end of a search without gradients are compared with it."""
 CLOSER = 0.1
-"""Part of this distance at which rises of the objective are compared with those there: ten times less, or a kink."""
+"""Part of this distance to compare rises with those at it: a tenth at a kink, a hundredth where values are smooth."""
 RESTORING_STEPS = 6
 """Maximum number of Newton steps on limits that are violated at the end."""
 

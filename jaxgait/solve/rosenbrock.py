@@ -152,7 +152,7 @@ class _Dense:
 
 
 class _SecondOrder(_Dense):
-    """Algebra of a state (q, z) of any size, the first of whose components v are the rates of q.
+    """Algebra of a state (q, z) of any size, in which the first components v of z are the rates of q.
 
     ``s q - v = a`` and ``W_q q + W_z z = b`` leave ``(W_z + [W_q / s, 0]) z = b - W_q a / s``, as the parameters M1 and
     M2 of Hairer and Wanner's code RODAS do. A matrix is s and the rows of z.
@@ -199,7 +199,7 @@ class _SecondOrder(_Dense):
 def _positions(field: Callable[..., Sequence[Any]], t: Any, y: Sequence[Any]) -> list[tuple[int, int]]:
     """Pairs (i, j) of leaves of a state such that y[j] is the rate of y[i], whatever their numbers are.
 
-    No leaf is in two pairs. The rates are those that `field(t, y)` returns as it has got them.
+    No leaf is in two pairs. Only leaves that `field(t, y)` returns as they were given to it count as rates.
     """
     found: list[tuple[int, int]] = []
     for i, source in enumerate(_returned(jax.make_jaxpr(field)(t, list(y)).jaxpr)):

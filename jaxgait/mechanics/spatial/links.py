@@ -62,7 +62,7 @@ class Link(Immutable):
         None, unit="1", doc="orientation of the joint in the parent", rank=2
     )
     """Rotation matrix; None: not turned. Mechanisms that move in the sagittal plane, with no joint turned, are computed
-    in it (`Tree.in_plane`), several times faster than in space."""
+    in it (`Tree.in_plane`), which is faster than in space."""
 
     if not TYPE_CHECKING:  # type checkers know the fields
 

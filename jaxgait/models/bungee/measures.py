@@ -136,7 +136,7 @@ def clearance(bungee: Bungee) -> Float[Array, ""]:
         >>> round(float(clearance(Bungee())), 2)
         -10.46
     """
-    x = lowest_point(bungee).x
+    x = lowest_point(bungee).x  # first, as it checks the model
     return bungee.ground - x
 
 

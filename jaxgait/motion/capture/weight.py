@@ -17,6 +17,7 @@ from jaxgait.motion.stride import PERSON
 from jaxgait.support.checks import real, shown
 
 LIGHTEST, HEAVIEST = PERSON["mass_kg"]
+"""Masses in kg of the lightest and the heaviest person."""
 LEAST_WEIGHT = 100.0
 """Mean vertical force in N above which somebody stands on the plates."""
 LEAST_SHARE = 0.5
