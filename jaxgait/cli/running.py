@@ -185,9 +185,9 @@ def _check_last(last: int, model: Model, sampling: Sampling, out: pathlib.Path |
 
 def last_strides(run: xr.Dataset, model: Model, strides: int) -> xr.Dataset:
     """The last strides of a run before its end, which may be an early one; all of a model without strides."""
-    end, half = float(run.attrs["t_end_s"]), float(run.time[1] - run.time[0]) / 2
-    first = None if model.period is None else end - strides * float(model.period) - half
-    return run.sel(time=slice(first, end + half))
+    end, sample = float(run.attrs["t_end_s"]), float(run.time[1] - run.time[0])
+    first = None if model.period is None else end - strides * float(model.period) - sample / 2
+    return run.sel(time=slice(first, end + sample / 100))  # times are rounded
 
 
 def sampled(model: Model, request: Any) -> tuple[Members | None, list[str]]:
