@@ -81,7 +81,7 @@ def driven(
 def grounded(
     contacts: Mapping[str, ContactPoint], tree: Topology, motion: spatial.Motion, memory: Array | None
 ) -> Ground:
-    """What the ground does at the contacts, whose friction laws remember `memory`, (contacts, 2)."""
+    """Depths in m and forces in N at the contacts, whose friction laws remember `memory`, (contacts, 2)."""
     if not contacts:
         return Ground(jnp.zeros(0), jnp.zeros((0, 3)), jnp.zeros((0, 2)), [])
     each = list(contacts.values())
