@@ -36,7 +36,7 @@ def contents(model: Any) -> dict[str, Any]:
         {} printed
     """
     usual = _usual(type(model))
-    fields = {f: getattr(model, f.name) for f in dataclasses.fields(model) if not _is_parameter(model, f)}
+    fields = {f: getattr(model, f.name) for f in dataclasses.fields(model) if not _is_apart(model, f)}
     changed = {f.name: _record(x) for f, x in fields.items() if f.name not in usual or usual[f.name] != _bare(f, x)}
     return {n: x if len(json.dumps(x)) <= MAX_LENGTH else {_OTHER: "too long"} for n, x in changed.items()}
 
@@ -107,8 +107,9 @@ def is_default(owner: Any, name: str) -> bool:
     return default is not dataclasses.MISSING and bool(eqx.tree_equal(default, getattr(owner, name)))
 
 
-def _is_parameter(owner: Any, field: dataclasses.Field) -> bool:
-    optional = field.default is None  # whether it is one is not a number, but what a model consists of
+def _is_apart(owner: Any, field: dataclasses.Field) -> bool:
+    """Whether a field is a number that is recorded with the parameters of a model, not with what it consists of."""
+    optional = field.default is None  # a part that a model has or has not
     return "unit" in field.metadata and not optional and not isinstance(getattr(owner, field.name), eqx.Module)
 
 
@@ -118,7 +119,7 @@ def _record(value: Any, numbers: bool = True) -> Any:
         value = np.asarray(value).item()
     names = getattr(value, "_fields", None)  # of a named tuple
     if dataclasses.is_dataclass(value):
-        names = [f.name for f in dataclasses.fields(value) if f.init and (numbers or not _is_parameter(value, f))]
+        names = [f.name for f in dataclasses.fields(value) if f.init and (numbers or not _is_apart(value, f))]
     if names is not None and not isinstance(value, type):
         where = f"{type(value).__module__}:{type(value).__qualname__}"
         return {_KIND: where} | {name: _record(getattr(value, name), numbers) for name in names}

@@ -170,14 +170,15 @@ def _call(name: str, params: Mapping[str, Any]) -> Call | None:
 
 def _high(_: str, params: Mapping[str, Any]) -> Call | None:
     """An operation that expands to others, from jax 0.12, such as `jnp.searchsorted` in `jnp.interp`."""
-    made = params.get("_prim")
+    made: Any = params.get("_prim")
     known = all(hasattr(made, name) for name in ("expand", "in_tree", "in_avals_flat"))
-    return Call(_expanded(made, tuple(made.in_avals_flat))) if known else None
+    wide = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+    return Call(_expanded(made, tuple(made.in_avals_flat), wide)) if known else None
 
 
 @functools.lru_cache
-def _expanded(made: Any, inputs: tuple[Any, ...]) -> ClosedJaxpr:
-    """The program of such an operation (which is equal to others of its kind, whatever their inputs)."""
+def _expanded(made: Any, inputs: tuple[Any, ...], wide: bool) -> ClosedJaxpr:
+    """The program of such an operation, which is equal to others of its kind, whatever their inputs and JAX's mode."""
     flat = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in inputs]
     return jax.make_jaxpr(lambda *flat: made.expand(*jax.tree.unflatten(made.in_tree, flat)))(*flat)
 

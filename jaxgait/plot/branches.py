@@ -91,9 +91,9 @@ def branch_diagram(
         raise ValueError("return_map needs the model that it maps: give model=")
     info = None if model is None else parameter_info(model, names[0])
     orbits = listed
-    if return_map is not None and quantity != MULTIPLIER:  # which all points of a gait have
+    if return_map is not None and not _is_multiplier(quantity):  # which all points of a gait have
         orbits = [each for one in listed for each in orbit_branches(return_map, model, one)]
-    unnamed = "largest multiplier (magnitude)" if quantity == MULTIPLIER else ""
+    unnamed = "largest multiplier (magnitude)" if _is_multiplier(quantity) else ""
     with style():
         figure, ax = plt.subplots(figsize=(6.0, 3.8))
         draw_branches(ax, orbits, quantity, walks=walks)
@@ -145,7 +145,7 @@ def draw_branches(
         for point, y in zip(_special(branch), [*heights.origin, *heights.bifurcations], strict=True):
             kinds[point.kind] = MARKERS[point.kind]
             ax.plot(point.parameter, y, MARKERS[point.kind], color="black", ms=4, zorder=5)
-    if quantity == MULTIPLIER:
+    if _is_multiplier(quantity):
         ax.axhline(1.0, color=GREY, lw=0.8)
     orders = sorted({branch.order for branch in branches})
     for order in orders if len(orders) > 1 or any(branch.stable.any() for branch in branches) else []:
@@ -215,11 +215,15 @@ def _heights(branch: Branch, quantity: Quantity) -> _Heights:
     whole = branch._replace(**more, bifurcations=(), origin=None)
     found[along] = _of(whole, quantity)
     points, origin, located = np.split(found, ends)
-    if quantity != MULTIPLIER:
+    if not _is_multiplier(quantity):
         return _Heights(points, origin, located)
     polynomials = np.empty(np.shape(whole.multipliers), dtype=complex)
     polynomials[along] = np.reshape([np.poly(one)[1:] for one in whole.multipliers], polynomials.shape)
     return _Heights(points, origin, located, tuple(np.split(polynomials, ends)))
+
+
+def _is_multiplier(quantity: Quantity) -> bool:
+    return isinstance(quantity, str) and quantity == MULTIPLIER
 
 
 def _places(branch: Branch) -> list[float]:
@@ -254,7 +258,7 @@ def _of(branch: Branch, quantity: Quantity) -> Float[np.ndarray, " points"]:
                 f"it is given, got the shape {found.shape}"
             )
         return found
-    if quantity == MULTIPLIER:
+    if _is_multiplier(quantity):
         return np.abs(branch.multipliers).max(axis=1)
     number = _coordinate(quantity, branch.z.shape[1])
     if number is not None:

@@ -266,22 +266,6 @@ def of_class(name: str, value: Any, kind: type, example: str) -> None:
         raise TypeError(f"{name} must be {article} {kind.__name__}, {example}, got {shown(value)}")
 
 
-def histories(run: Any, what: str, names: Iterable[str]) -> None:
-    """Checks that a run has histories, whatever their units; `what` says which runs have them.
-
-    Raises:
-        TypeError: for anything but a run, and naming the histories that it lacks.
-
-    Examples:
-        >>> from jaxgait.support.checks import histories
-        >>> histories({"time": [0.0, 0.1], "com_z": [0.7, 0.8]}, "one of a jumper", ["time", "com_z"])
-    """
-    given = run if isinstance(run, Mapping) else {}
-    if lacks := [name for name in names if name not in given]:
-        got = "" if given else f"; got {shown(run)}"
-        raise TypeError(f"the run must be {what}: it lacks {', '.join(lacks)}{got}")
-
-
 def count(name: str, value: Any, *, least: int = 1) -> int:
     """An integer of at least `least`.
 

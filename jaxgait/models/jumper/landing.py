@@ -31,7 +31,7 @@ from jaxgait.mechanics import spatial
 from jaxgait.mechanics.spatial import Motion
 from jaxgait.mechanics.spatial.plane import SagittalVec
 from jaxgait.model import Scalar, System, parameter
-from jaxgait.models.jumper.measures import PLANAR_RUN
+from jaxgait.models.jumper.measures import check_run
 from jaxgait.models.jumper.planar import JumperState, PlanarJumper
 from jaxgait.models.jumper.swing import Keyframes, Turn
 from jaxgait.native import kept
@@ -39,7 +39,7 @@ from jaxgait.parameters import check
 from jaxgait.precision import float64_default
 from jaxgait.roots import CONVERGED, Rule, many
 from jaxgait.solve.checks import check_kind
-from jaxgait.support.checks import histories, of_class
+from jaxgait.support.checks import of_class
 
 __all__ = ["Absorption", "Landing", "assess_landing", "with_landing"]
 
@@ -117,9 +117,7 @@ def with_landing(model: J, run: xr.Dataset, absorption: Absorption | None = None
     check_kind(model, PlanarJumper, "legs in the plane, Jumper()")
     of_class("absorption", chosen, Absorption, "such as Absorption(knee=1.2)")
     check(chosen)
-    histories(
-        run, PLANAR_RUN, ("time", *(name for name in JumperState._fields if name not in JumperState._field_defaults))
-    )
+    check_run(run, "time", *(name for name in JumperState._fields if name not in JumperState._field_defaults))
     t = float(run.time[-1])
     with precision.use("float64"):
         cast, chosen = precision.cast(model).prepared(), precision.cast(chosen)
@@ -336,7 +334,7 @@ def assess_landing(run: xr.Dataset, mass: float, gravity: float = 9.81) -> Landi
         >>> print(landing.touch_down, landing.speed, landing.peak_force)  # s, m/s, body weights
         0.4 2.0 3.0
     """
-    histories(run, PLANAR_RUN, ("time", "x", "depth", "com_x", "com_z", "com_vx", "com_vz", "grf_z"))
+    check_run(run, "time", "x", "depth", "com_x", "com_z", "com_vx", "com_vz", "grf_z")
     run = run.isel(time=np.isfinite(run.com_z.values))  # it may have ended early
     deepest = run.depth.max([d for d in run.depth.dims if d != "time"]).values
     apex = int(run.com_z.values.argmax()) if deepest.size else 0

@@ -15,15 +15,13 @@ from jaxgait.model import Scalar
 from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
 from jaxgait.run import Run
-from jaxgait.support.checks import histories
+from jaxgait.support.checks import shown
 
 __all__ = ["MEASURES", "SPATIAL_MEASURES", "Jump", "assess", "lift_off_times", "slid"]
 
 Number = Float[Array, ""]
 _HISTORIES = ("time", "depth", "com_x", "com_z", "com_vx", "com_vz", "grf_z", "angular_momentum", "pitch")
 """What `assess` reads."""
-PLANAR_RUN = "one of a jumper in the plane, such as simulate(Jumper())"
-"""What runs are that have these histories, for messages."""
 
 
 class Jump(NamedTuple):
@@ -51,6 +49,24 @@ class Jump(NamedTuple):
 
 
 @float64_default
+def check_run(run: Any, *names: str) -> None:
+    """Checks that a run has histories of a jumper in the plane, by name, whatever their units.
+
+    Raises:
+        TypeError: for anything but a run, and naming the histories that it lacks.
+
+    Examples:
+        >>> from jaxgait.models.jumper.measures import check_run
+        >>> check_run({"time": [0.0, 0.1], "com_z": [0.7, 0.8]}, "time", "com_z")  # s, m
+    """
+    given = run if isinstance(run, Mapping) else {}
+    if lacks := [name for name in names if name not in given]:
+        got = "" if given else f"; got {shown(run)}"
+        what = "the run must be one of a jumper in the plane, such as simulate(Jumper())"
+        raise TypeError(f"{what}: it lacks {', '.join(lacks)}{got}")
+
+
+@float64_default
 def assess(run: Mapping[Any, Any], mass: Scalar, gravity: Scalar = 9.81) -> Jump:
     """The figures of a jump from its time histories; differentiable.
 
@@ -73,7 +89,7 @@ def assess(run: Mapping[Any, Any], mass: Scalar, gravity: Scalar = 9.81) -> Jump
         >>> print(round(float(jump.take_off), 3), round(float(jump.height), 3))  # s, m
         0.15 0.45
     """
-    histories(run, PLANAR_RUN, _HISTORIES)
+    check_run(run, *_HISTORIES)
     of = lambda name: jnp.asarray(run[name])
     lift_off = _at_take_off(of("depth"), of("com_z"))
     rises = lift_off(of("com_vz")) > 0.0  # feet that are drawn up while the body falls are no jump
@@ -107,7 +123,7 @@ def slid(run: Mapping[Any, Any]) -> Float[Array, " rows"]:
         >>> print(slid({"time": [0.0, 0.5], **run}))  # m: only the first row is loaded
         [0.01 0.  ]
     """
-    histories(run, PLANAR_RUN, ("time", "depth", "slip"))
+    check_run(run, "time", "depth", "slip")
     rate = jnp.where(jnp.asarray(run["depth"]) > 0.0, jnp.abs(jnp.asarray(run["slip"])), 0.0)
     return 0.5 * jnp.diff(jnp.asarray(run["time"])) @ (rate[1:] + rate[:-1])
 
