@@ -18,7 +18,10 @@ from jaxtyping import Array, ArrayLike, Bool, Float
 
 from jaxgait.mechanics import Scalar
 from jaxgait.mechanics.linalg import Vector
-from jaxgait.model import State
+from jaxgait.model import Model, State
+from jaxgait.parameters import check_single
+from jaxgait.support.checks import an_instance
+from jaxgait.system import System
 
 
 @runtime_checkable
@@ -334,3 +337,32 @@ class PrescribedModel(Protocol):
     def state_at(self, t: Scalar) -> State:
         """State at time `t` in s."""
         ...
+
+
+def check_kind(model: Any, kind: type, what: str) -> None:
+    """Checks that a model has the class, or implements the protocol, that a solver needs, and that it is a single one.
+
+    Args:
+        model: the model to check.
+        kind: the class or protocol.
+        what: the requirement in words, with an example, for the message.
+
+    Raises:
+        TypeError: if it does not.
+        jaxgait.parameters.ParameterError: for several values of one parameter.
+
+    Examples:
+        >>> from jaxgait import Bungee, RollingWalker
+        >>> from jaxgait.kinds import check_kind
+        >>> check_kind(Bungee(), RollingWalker, "rolling feet, RollingWalker()")
+        Traceback (most recent call last):
+            ...
+        TypeError: expected a model with rolling feet, RollingWalker(), got Bungee: use jaxgait.simulate
+    """
+    an_instance(model)
+    moves = model._model if isinstance(model, System) else model  # Python 3.12 does not see what a System delegates
+    if not isinstance(moves, kind):
+        hint = ": use jaxgait.simulate" if isinstance(model, Model) else ""
+        raise TypeError(f"expected a model with {what}, got {type(model).__name__}{hint}")
+    if isinstance(moves, Model):
+        check_single(moves)

@@ -18,39 +18,18 @@ from jaxtyping import Array
 from jaxgait import precision
 from jaxgait.kinds import HybridModel, MarchingModel, PrescribedModel, SmoothModel, Transition
 from jaxgait.mechanics.spatial import check_quaternions
-from jaxgait.model import Model, System, Variable
+from jaxgait.model import Model, Variable
 from jaxgait.native import disk
 from jaxgait.native.identity import identity
 from jaxgait.native.stored import signature
 from jaxgait.outcome import RESERVED_ENDINGS
-from jaxgait.parameters import ParameterError, check, check_single, in_own_unit, is_real, with_parameters
+from jaxgait.parameters import ParameterError, check, in_own_unit, is_real, with_parameters
 from jaxgait.plausible import warn_large_angles
 from jaxgait.solve.names import check_described, check_labels, check_names, check_phase
 from jaxgait.solve.steps import as_precise_as, start_state
 from jaxgait.solve.tracing import EquationError, in_words, kind_in_words, traced, unusual_shapes
 from jaxgait.states import described_component, state_variables
 from jaxgait.support.checks import an_instance, as_array, is_concrete, shown, warn_user
-
-
-def check_kind(model: Any, kind: type, what: str) -> None:
-    """Checks that a model has the class, or implements the protocol, that a solver needs, and that it is a single one.
-
-    Args:
-        model: the model to check.
-        kind: the class or protocol.
-        what: the requirement in words, with an example, for the message.
-
-    Raises:
-        TypeError: if it does not.
-        jaxgait.parameters.ParameterError: for several values of one parameter.
-    """
-    an_instance(model)
-    moves = model._model if isinstance(model, System) else model  # Python 3.12 does not see what a System delegates
-    if not isinstance(moves, kind):
-        hint = ": use jaxgait.simulate" if isinstance(model, Model) else ""
-        raise TypeError(f"expected a model with {what}, got {type(model).__name__}{hint}")
-    if isinstance(moves, Model):
-        check_single(moves)
 
 
 def check_map(return_map: Any) -> None:

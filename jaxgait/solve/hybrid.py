@@ -43,13 +43,13 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxgait.kinds import HybridModel
+from jaxgait.kinds import HybridModel, check_kind
 from jaxgait.model import Model, Scalar, State
 from jaxgait.outcome import Outcome
 from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Events, Sampling, Trajectory
 from jaxgait.scheme import Mode, Scheme
-from jaxgait.solve.checks import check_kind, check_model, check_state, check_transitions
+from jaxgait.solve.checks import check_model, check_state, check_transitions
 from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.rosenbrock import Ros4
 from jaxgait.solve.samples import SampleRecorder

@@ -17,13 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxgait.kinds import SmoothModel
+from jaxgait.kinds import SmoothModel, check_kind
 from jaxgait.model import Model, State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Retry, Scheme
-from jaxgait.solve.checks import check_kind, check_state
+from jaxgait.solve.checks import check_state
 from jaxgait.solve.derivatives import first_or_nan, forward_only, reverse_only
 from jaxgait.solve.explicit import Tsit5
 from jaxgait.solve.resolving import Resolving, resolution

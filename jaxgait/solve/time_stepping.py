@@ -34,7 +34,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from jaxgait.kinds import Contact, NonsmoothModel, ObservedContacts, Step
+from jaxgait.kinds import Contact, NonsmoothModel, ObservedContacts, Step, check_kind
 from jaxgait.mechanics import Scalar
 from jaxgait.mechanics.complementarity import ContactSolution, contact_impulses
 from jaxgait.mechanics.linalg import Vector, dot
@@ -42,7 +42,7 @@ from jaxgait.model import State, System
 from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
 from jaxgait.run import WHOLE_WITHIN, Events, Sampling
-from jaxgait.solve.checks import check_kind, check_model, check_state
+from jaxgait.solve.checks import check_model, check_state
 from jaxgait.solve.fixed import FixedSteps, Grid, Progress, division
 from jaxgait.solve.steps import prepared, select, start_state
 from jaxgait.support import checks

@@ -112,8 +112,8 @@ class Tree(Topology):
         >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
         >>> thigh = Link("thigh", None, hinge((0, 1, 0)), mass=7.0)
         >>> leg = Tree.build(thigh, Link("shank", "thigh", hinge((0, 1, 0)), mass=3.0, offset=(0.0, 0.0, -0.4)))
-        >>> print(leg.offset[leg.index("shank")], leg.mass.sum())  # m, kg
-        [ 0.   0.  -0.4] 10.0
+        >>> print(leg.offset[leg.index("shank")], leg.mass.sum(), leg.rotors())  # m, kg
+        [ 0.   0.  -0.4] 10.0 None
         >>> print(leg.rate(jnp.zeros(2), jnp.array([1.0, -2.0])))  # rad/s
         [ 1. -2.]
     """
@@ -258,6 +258,8 @@ class PlanarTree(Topology):
         >>> rod = Tree.build(link).in_plane()
         >>> print(rod.coms()[0].z, rod.seats()[0].r.z, rod.inertias()[0].mass)  # m, m, kg
         -0.5 1.0 2.0
+        >>> print(rod.rate([0.3], [2.0]), rod.rotors())  # rad/s
+        [2.0] None
     """
 
     algebra: ClassVar[Any] = plane
@@ -273,7 +275,7 @@ class PlanarTree(Topology):
     """See `Tree`."""
 
     def rotors(self) -> Array | None:
-        """`armature`."""
+        """See `Tree.rotors`."""
         return self.armature
 
     def rate(self, q: Sequence[plane.Number], v: Sequence[plane.Number]) -> Sequence[plane.Number]:

@@ -13,13 +13,13 @@ import optimistix
 from jaxtyping import Array, Bool, Float
 
 from jaxgait import precision
+from jaxgait.kinds import check_kind
 from jaxgait.measure import Measure, table
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.parameters import ParameterError, parameter_info, with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
 from jaxgait.run import Run
-from jaxgait.solve.checks import check_kind
 from jaxgait.solve.derivatives import forward_only
 
 SEARCH_FACTOR = 100.0

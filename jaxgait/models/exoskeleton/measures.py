@@ -18,6 +18,7 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from jaxgait import precision as precisions
+from jaxgait.kinds import check_kind
 from jaxgait.measure import Measure, table
 from jaxgait.mechanics import linalg
 from jaxgait.models.exoskeleton.model import LEG_PARENTS, Exoskeleton
@@ -25,7 +26,6 @@ from jaxgait.models.exoskeleton.walking import step_numbers
 from jaxgait.native import kept
 from jaxgait.precision import float64_default
 from jaxgait.run import Run
-from jaxgait.solve.checks import check_kind
 from jaxgait.solve.dataset import labelled
 from jaxgait.support import checks
 from jaxgait.support.checks import by_name

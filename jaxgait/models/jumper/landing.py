@@ -27,6 +27,7 @@ from jaxtyping import Array, Float
 
 from jaxgait import precision
 from jaxgait.fields import Immutable
+from jaxgait.kinds import check_kind
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.spatial import Motion
 from jaxgait.mechanics.spatial.plane import SagittalVec
@@ -38,7 +39,6 @@ from jaxgait.native import kept
 from jaxgait.parameters import check
 from jaxgait.precision import float64_default
 from jaxgait.roots import CONVERGED, Rule, many
-from jaxgait.solve.checks import check_kind
 from jaxgait.support.checks import of_class
 
 __all__ = ["Absorption", "Landing", "assess_landing", "with_landing"]

@@ -218,7 +218,14 @@ class TreeModel(Model):
 
     @derived
     def moving(self) -> Tree | PlanarTree:
-        """The tree as the equations of motion take it: in the plane, if it moves in it."""
+        """The tree as the equations of motion take it: in the plane, if it moves in it.
+
+        Examples:
+            >>> from jaxgait.mechanics.spatial import Link, hinge
+            >>> from jaxgait.models.tree.model import TreeModel
+            >>> print(type(TreeModel([Link("leg", None, hinge((0.0, 1.0, 0.0)), mass=1.0)]).moving()).__name__)
+            PlanarTree
+        """
         tree = self.tree()
         return tree.in_plane() if tree.is_planar else tree
 
@@ -271,7 +278,15 @@ class TreeModel(Model):
         return [list(x) for x in vectors] if self.tree().is_planar else vectors
 
     def placed(self, loads: Loads) -> spatial.Motion:
-        """The motion of the bodies in space."""
+        """The motion of the bodies in space.
+
+        Examples:
+            >>> from jaxgait.mechanics.spatial import Link, prismatic
+            >>> from jaxgait.models.tree.model import TreeModel
+            >>> lift = TreeModel([Link("cage", None, prismatic((0, 0, 1)), mass=9.0)], start={"cage": 0.5})
+            >>> print(lift.placed(lift.loads(0.0, lift.initial_state())).world[0].r)  # m
+            [0.  0.  0.5]
+        """
         tree = self.tree()
         return spatial.kinematics(tree, loads.q, loads.v) if tree.is_planar else loads.motion
 
