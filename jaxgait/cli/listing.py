@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 import xarray as xr
 
@@ -95,8 +94,7 @@ def _start(model: Model) -> list[str]:
 def _variables(model: Model) -> list[str]:
     name, (arrays, rest) = type(model).__name__, eqx.partition(model, eqx.is_array)
     start = traced(f"{name}.initial_state", lambda m: eqx.combine(m, rest).initial_state(), arrays)
-    when = jax.ShapeDtypeStruct((), float), start
-    outputs = traced(f"{name}.outputs", lambda m, t, y: eqx.combine(m, rest).outputs(t, y), arrays, *when)
+    outputs = traced(f"{name}.outputs", lambda m, t, y: eqx.combine(m, rest).outputs(t, y), arrays, 0.0, start)
     states = state_variables(start)
     kind = lambda name: " (state)" if name in states else "" if name in outputs else " (not by default)"
     return [f"{n:53} {variable.unit:10} {variable.long_name}{kind(n)}" for n, variable in model.variables.items()]

@@ -155,7 +155,7 @@ def missing_histories(model: Model, run: xr.Dataset) -> list[str]:
         ['acceleration', 'drag_power', 'energy', 'rope_force']
     """
     y0 = jax.eval_shape(model.initial_state)
-    names = [*state_variables(y0), *jax.eval_shape(model.outputs, jax.ShapeDtypeStruct((), float), y0)]
+    names = [*state_variables(y0), *jax.eval_shape(model.outputs, 0.0, y0)]
     names += [PHASE] if run.attrs.get("scheme") == EventDriven.__name__ and several_phases(model) else []
     return [name for name in names if name not in run.data_vars]
 

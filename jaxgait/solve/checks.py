@@ -254,7 +254,8 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> str:
 
     def at(what: str, function: Callable[[Any], Any]) -> Any:
         """Shapes that a function of time and state returns."""
-        return traced(f"{name}.{what}", lambda m, t, y: function(ready(m))(t, y), prepared, _NUMBER, y)
+        time = jax.ShapeDtypeStruct((), jnp.result_type(float))
+        return traced(f"{name}.{what}", lambda m, t, y: function(ready(m))(t, y), prepared, time, y)
 
     if hasattr(kind, "vector_field"):
         doubts.append(_check_rates(f"{name}.vector_field", at("vector_field", lambda m: m.vector_field), y))
@@ -286,9 +287,6 @@ def _check_equations(kind: type, shapes: Any, static: Any) -> str:
     if passed is not None and not doubt:
         disk.store(passed, b"")
     return doubt
-
-
-_NUMBER = jax.ShapeDtypeStruct((), float)
 
 
 def _is_shape(x: Any) -> bool:
