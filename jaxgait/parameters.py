@@ -1,13 +1,12 @@
 """The parameters of a model: declared once with unit, meaning and bounds, and addressed by dotted names.
 
-    class Damper(Immutable):
-        k: Scalar = parameter(1.8e4, unit="N/m", doc="spring stiffness of the damper", bounds="nonnegative")
+class Damper(Immutable):
+    k: Scalar = parameter(1.8e4, unit="N/m", doc="spring stiffness of the damper", bounds="nonnegative")
 
-    parameters(model)                          # {"damper.k": ParameterInfo(...), ...}
-    with_parameters(model, {"damper.k": 2e4})  # a new model; an unknown name is an error that names the nearest one
-    check(model)                               # NaN, infinities and values out of bounds are errors
-
-Values outside their plausible range are accepted with a warning (see `jaxgait.plausible`).
+parameters(model)                          # {"damper.k": ParameterInfo(...), ...}
+with_parameters(model, {"damper.k": 2e4})  # a new model; an unknown name is an error that names the nearest one
+check(model)                               # NaN, infinities and values out of bounds are errors, implausible ones
+                                           # are warned of (see `jaxgait.plausible`)
 """
 
 from __future__ import annotations
@@ -81,8 +80,7 @@ class ParameterInfo(NamedTuple):
     plausible: Range | None = None
     rank: int = 0
     """Number of axes of its value, without those of a batch."""
-    sizes: tuple[int | None, ...] = ()
-    """Lengths of these axes, as far as the annotation states them."""
+    sizes: tuple[int | None, ...] = ()  # of these axes, as far as they are stated
 
 
 @by_name('write parameter(70.0, unit="kg", doc="body mass")')
@@ -102,8 +100,8 @@ def parameter(
 
     Args:
         default: value in SI units (the paper's): a number, tuple, list or array. It is real, also without a decimal
-            point, unless annotated as `int`, for counts; a tuple becomes an array, unless annotated as a tuple. While
-            it is None, it is no parameter.
+            point, unless annotated as `int`, for counts; a tuple becomes an array, unless annotated as a tuple.
+            While it is None, it is no parameter.
         unit: unit as text, e.g. "N s/m"; "1" for numbers without dimension; with a static field n, "N/m^{n}".
         doc: the quantity in a few words ("body mass"): the long name of results that carry it.
         bounds: "any" finite number, "nonnegative", "positive", or a "fraction" (from 0 to 1).
@@ -257,8 +255,7 @@ def parameter_info(model: Any, name: str) -> ParameterInfo:
     """One parameter by dotted name, or an element of an array, such as "masses[1,0]".
 
     Raises:
-        ParameterError: for an unknown name, with the nearest valid names; for the name of something other than a
-            parameter, with how to change it.
+        ParameterError: for an unknown name, with the nearest valid names, or with how to change what it names.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -390,7 +387,7 @@ def is_real(leaf: Any) -> bool:
         [True, True, True, False, False]
     """
     if isinstance(leaf, np.ndarray | np.generic | jax.Array):
-        return jnp.issubdtype(leaf.dtype, jnp.floating) or jnp.issubdtype(leaf.dtype, jnp.integer)
+        return any(jnp.issubdtype(leaf.dtype, kind) for kind in (jnp.floating, jnp.integer))
     return isinstance(leaf, float | int) and not isinstance(leaf, bool)
 
 

@@ -106,8 +106,8 @@ class Rule(NamedTuple):
     """Largest component of the next step, relative to the point, from which on a residual that is small enough ends the
     search: a point of tiny numbers has small residuals everywhere."""
     noise: float = 0.0
-    """What the function resolves, relative to the larger of the point and 1. A search that is over, or at its limit of
-    steps, has converged with a smaller residual, which errors of a solver may keep above the tolerance."""
+    """What the function resolves, relative to the larger of a component and 1. A search that is over, or at its limit
+    of steps, has converged with less in each component, which errors of a solver may keep above the tolerance."""
 
 
 def improved(it: Iterate, value: Points, jacobian: Matrices, rule: Rule) -> Iterate:
@@ -179,7 +179,10 @@ def _finished(it: Iterate, steps: Any, rule: Rule) -> Root:
     xp = it.x.__array_namespace__()
     length, size = xp.max(xp.abs(it.step), axis=-1), xp.maximum(xp.max(xp.abs(it.x), axis=-1), 1.0)
     near = it.ended & ((it.residual <= rule.tolerance) | (length <= rule.settled))
-    near = xp.isfinite(it.residual) & (near | (it.residual < rule.noise * size))
+    if rule.noise > 0.0:
+        value = (it.jacobian @ it.step[..., None])[..., 0]  # the negative one of the function at x
+        near = near | xp.all(xp.abs(value) < rule.noise * xp.maximum(xp.abs(it.x), 1.0), axis=-1)
+    near = near & xp.isfinite(it.residual)
     found = near & (length <= rule.last * size) & xp.isfinite(length)
     singular = xp.isfinite(it.residual) & (xp.isnan(length) | (near & ~found))
     status = xp.where(

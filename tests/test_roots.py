@@ -56,6 +56,15 @@ def test_a_search_may_end_in_the_noise_of_its_function():
     assert found.status == CONVERGED and abs(found.x[0, 0] - 2.0) <= 2e-5
 
 
+def test_the_noise_of_a_large_component_is_not_that_of_others():
+    def noisy(which, x):
+        value = x - np.array([1e4, 0.5])
+        return np.where(np.abs(value) < [0.1, 1e-3], [0.1, 1e-3], value), np.broadcast_to(np.eye(2), (*x.shape, 2))
+
+    search = lambda noise: many(noisy, np.array([[9e3, 3.0]]), Rule(1e-6, noise=noise), 10)
+    assert [search(noise).status[0] for noise in (2e-5, 2e-3)] == [Outcome.NOT_CONVERGED, CONVERGED]
+
+
 SECOND = {
     "forward": lambda f: jax.jacfwd(jax.jacfwd(f)),
     "forward over reverse": jax.hessian,

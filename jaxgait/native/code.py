@@ -25,8 +25,7 @@ LONG = 40_000
 MAX_VALUES = 100_000
 """Largest number of values of a kernel on CPUs. LLVM's time grows faster than in proportion to it, XLA's does not: the
 first run of a leg of three links in space (50 000 values) takes 9 s with a kernel and 21 s without, and the next 0.2
-and 5.1 s (`experiments.benchmarks.trees`). The half cheetah of Gymnasium, computed in space (178 000), is compiled
-sooner by XLA."""
+and 5.1 s (`experiments.benchmarks.trees`). The limit is twice that number."""
 
 
 class Unsupported(Exception):

@@ -55,8 +55,8 @@ TANGENTS_PER_LANE = 3
 FIRST_STRIDES = 5
 """Strides from the model's own start to the first guess."""
 NOISE_FACTOR = 100.0
-"""Residual at which a gait counts as found, in units of the solver's relative tolerance; relative to a point that is
-larger than 1, it is the noise of strides."""
+"""Residual at which a gait counts as found, in units of the solver's relative tolerance; relative to components
+that are larger than 1, it is the noise of strides."""
 MAX_STRIDES = 10
 """Largest number of strides of one search for a gait."""
 FIRST_SHARE, LEAST_SHARE = 1 / 4, 1 / 16
