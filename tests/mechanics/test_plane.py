@@ -1,14 +1,18 @@
 """The planar form of a tree against the tree in space that it is made from."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
 
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.spatial import plane
 
 ROUND = 1e-10  # double-precision rounding through a chain of a few bodies
+LEGACY = {"xla_cpu_use_fusion_emitters": False}  # compiles nested derivatives faster
 IN_PLANE = (1, 3, 5)  # entries of spatial vectors
 
 
@@ -71,6 +75,49 @@ def test_motion(both):
     for body in range(5):
         same(flat["motion"].twist[body], space["motion"].twist[body][np.array(IN_PLANE)])
         same(flat["motion"].world[body].r, space["motion"].world[body].r[::2])
+
+
+def dynamics_of(in_plane):
+    """Hybrid dynamics as a function of all that it depends on, and its arguments."""
+    tree = figure(spatial.planar(), {"thigh": 0.5, "arm.turn_y": 0.2})
+    rng = np.random.default_rng(4)
+    numbers = {name: rng.normal(size=tree.nv) for name in ("q", "v", "vdot", "tau")}
+    numbers |= {"load": rng.normal(size=3), "gravity": np.array(9.0), "mass": np.array(tree.mass)}
+    numbers |= {"com": np.array(tree.com), "offset": np.array(tree.offset), "armature": np.array(tree.armature)}
+    prescribed = [j % 3 == 1 for j in range(tree.nv)]
+
+    def found(n):
+        own = dataclasses.replace(tree, **{name: n[name] for name in ("mass", "com", "offset", "armature")})
+        own, values = (own.in_plane(), list) if in_plane else (own, jnp.asarray)
+        load = plane.Vector(*n["load"]) if in_plane else jnp.zeros(6).at[np.array(IN_PLANE)].set(n["load"])
+        motion = spatial.kinematics(own, values(n["q"]), values(n["v"]))
+        given = values(n["vdot"]), values(n["tau"]), prescribed, [None, None, load, None, None], n["gravity"]
+        return ravel_pytree(spatial.hybrid_dynamics(own, motion, *given))[0]
+
+    return found, numbers, jax.tree.map(lambda x: rng.normal(size=np.shape(x)), numbers)
+
+
+@pytest.mark.parametrize("in_plane", [True, False])
+def test_the_derivative_of_dynamics_is_that_of_differences(in_plane):
+    found, numbers, along = dynamics_of(in_plane)
+    moved, h = jax.jit(lambda s: found(jax.tree.map(lambda x, d: x + s * d, numbers, along))), 1e-5
+    slope = jax.jvp(moved, (0.0,), (1.0,))[1]
+    np.testing.assert_allclose(slope, (moved(h) - moved(-h)) / (2 * h), rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_plane", [True, False])
+def test_second_and_reverse_derivatives_of_dynamics(in_plane):
+    found, numbers, along = dynamics_of(in_plane)
+    moved, h = lambda s: found(jax.tree.map(lambda x, d: x + s * d, numbers, along)), 1e-5
+    once = lambda s: jax.jvp(moved, (s,), (1.0,))[1]
+    rate = jax.jit(once, compiler_options=LEGACY)
+    curvature = jax.jit(lambda s: jax.jvp(once, (s,), (1.0,))[1], compiler_options=LEGACY)(0.0)
+    np.testing.assert_allclose(curvature, (rate(h) - rate(-h)) / (2 * h), rtol=1e-6, atol=1e-6)
+    weights = np.random.default_rng(5).normal(size=curvature.shape)
+    back = jax.jit(jax.grad(lambda numbers: weights @ found(numbers)), compiler_options=LEGACY)(numbers)
+    total = sum(jnp.sum(back[name] * d) for name, d in along.items())
+    np.testing.assert_allclose(total, weights @ rate(0.0), rtol=1e-12)
 
 
 def test_functions_that_need_a_tree_in_space_raise_without_one():

@@ -1,14 +1,17 @@
 """Recursive dynamics of kinematic trees: Newton-Euler, composite rigid bodies, articulated bodies.
 
 Written once for trees in space and in the plane: `Tree.algebra` provides the operations on arrays or on scalars.
-References: Featherstone (2008), tables 5.1, 6.2, 7.1 and section 9.2 (hybrid dynamics).
+References: Featherstone (2008), tables 5.1, 6.2, 7.1 and section 9.2 (hybrid dynamics); derivatives: Carpentier and
+Mansard (2018), equation 4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -174,6 +177,13 @@ def hybrid_dynamics(
         12 N, -10 m/s^2
     """
     check_lengths(tree.nv, vdot=vdot, tau=tau, prescribed=prescribed)
+    return _hybrid_dynamics(tree, motion, vdot, tau, tuple(map(bool, prescribed)), wrenches, gravity)
+
+
+@eqx.filter_custom_jvp
+def _hybrid_dynamics(
+    tree: Topology, motion: Motion, vdot: Any, tau: Any, prescribed: tuple[bool, ...], wrenches: Any, gravity: Any
+) -> Accelerations:
     algebra, flags = tree.algebra, np.asarray(prescribed, dtype=bool)
     joints = zip(motion.S, motion.bias, tree.v_slices, strict=True)
     sections = [algebra.Section.split(S, bias, rows, vdot, tau, flags) for S, bias, rows in joints]
@@ -203,6 +213,46 @@ def hybrid_dynamics(
     return Accelerations(vdot, tau, bodies)
 
 
+@_hybrid_dynamics.def_jvp
+def _(primals: Any, tangents: Any) -> tuple[Accelerations, Accelerations]:
+    """Of ``M vdot + ... = tau``: the tree at rest responds to what inverse dynamics lacks at unchanged accelerations.
+
+    Inverse dynamics is several times shorter than forward dynamics, and so are its derivatives.
+    """
+    tree, motion, _, _, prescribed, wrenches, gravity = primals
+    d_tree, d_motion, d_vdot, d_tau, _, d_wrenches, d_gravity = tangents
+    found, only = _hybrid_dynamics(*primals), tree.algebra.only
+
+    def required(tree: Topology, motion: Motion, vdot: Any, wrenches: Any, gravity: Any) -> tuple[Any, list[Any]]:
+        return inverse_dynamics(tree, motion, vdot, wrenches, gravity), _outward_accelerations(tree, motion, vdot, 0.0)
+
+    d_known = only(prescribed, _filled(d_vdot, found.vdot))
+    directions = d_tree, d_motion, d_known, d_wrenches, d_gravity
+    d_required, d_bodies = _derivative(required, (tree, motion, found.vdot, wrenches, gravity), directions)
+    d_tau = _filled(d_tau, found.tau)
+    lacking = jax.tree.map(jnp.subtract, d_tau, d_required)
+    none = jax.tree.map(jnp.zeros_like, found.vdot)
+    change = _hybrid_dynamics(tree, motion.at_rest(), none, lacking, prescribed, None, 0.0)
+    d_given = only([not known for known in prescribed], d_tau)
+    d_computed = only(prescribed, jax.tree.map(jnp.add, d_required, change.tau))
+    pairs = (d_known, change.vdot), (d_given, d_computed), (d_bodies, change.bodies)
+    return found, Accelerations(*(jax.tree.map(jnp.add, a, b) for a, b in pairs))
+
+
+def _filled(tangent: Any, primal: Any) -> Any:
+    """A tangent with zeros instead of None."""
+    return jax.tree.map(lambda x, t: jnp.zeros_like(x) if t is None else t, primal, tangent)
+
+
+def _derivative(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
+    """Derivative of a function along tangents, in which None is zero."""
+    moves = jax.tree.map(lambda t: t is not None, tangents, is_leaf=lambda t: t is None)
+    moving, still = eqx.partition(primals, moves)
+    numbers, structure = jax.tree.flatten(moving)
+    along = lambda *numbers: f(*eqx.combine(structure.unflatten(numbers), still))
+    return jax.jvp(along, numbers, jax.tree.leaves(tangents))[1]
+
+
 def _of_parent(tree: Topology, motion: Motion, i: int, known: list[Any], gravity: Any) -> Any:
     """Acceleration of body i's parent in the axes of body i, in a frame that accelerates against `gravity`."""
     p = tree.parents[i]
@@ -220,8 +270,9 @@ def _outward_accelerations(tree: Topology, motion: Motion, vdot: Any, gravity: A
 
 def _body_forces(tree: Topology, motion: Motion, inertias: Sequence[Any], wrenches: Any) -> list[Any]:
     """Gyroscopic less external wrench on each body."""
-    cross_force = tree.algebra.cross_force
-    forces = [cross_force(twist, inertia @ twist) for twist, inertia in zip(motion.twist, inertias, strict=True)]
+    cross_force, still = tree.algebra.cross_force, tree.algebra.still
+    moving = zip(motion.twist, inertias, strict=True)
+    forces = [still() if twist is None else cross_force(twist, inertia @ twist) for twist, inertia in moving]
     if wrenches is None:
         return forces
     return [f if w is None else f - w for f, w in zip(forces, wrenches, strict=True)]

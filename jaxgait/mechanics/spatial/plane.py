@@ -323,6 +323,12 @@ def put(values: Sequence[Number], where: Sequence[Sequence[int]], new: Sequence[
 
 
 @float64_default
+def only(chosen: Sequence[bool], values: Sequence[Number]) -> Numbers:
+    """The chosen numbers, zeros elsewhere."""
+    return [x if on else 0.0 for on, x in zip(chosen, values, strict=True)]
+
+
+@float64_default
 def with_rotors(tau: Sequence[Number], rotors: Array, vdot: Sequence[Number], moved: Any) -> Numbers:
     """Generalised forces with those that accelerate the rotors of joints where `moved`."""
     return [t + r * a if on else t for t, r, a, on in zip(tau, rotors, vdot, moved, strict=True)]

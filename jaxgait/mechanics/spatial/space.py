@@ -24,6 +24,7 @@ __all__ = [
     "joined",
     "lift",
     "moved",
+    "only",
     "put",
     "still",
     "upward",
@@ -104,6 +105,12 @@ def put(values: Float[Array, " nv"], where: Sequence[np.ndarray], new: Sequence[
 
 
 @float64_default
+def only(chosen: Sequence[bool], values: Float[Array, " nv"]) -> Float[Array, " nv"]:
+    """The chosen numbers, zeros elsewhere."""
+    return jnp.where(np.asarray(chosen, dtype=bool), values, 0.0)
+
+
+@float64_default
 def with_rotors(tau: Array, rotors: Array, vdot: Array, moved: Sequence[bool] | np.ndarray) -> Float[Array, " nv"]:
     """Generalised forces with those that accelerate the rotors of joints where `moved`."""
     return tau + jnp.where(np.asarray(moved), rotors * vdot, 0.0)
@@ -129,7 +136,7 @@ class Section(NamedTuple):
     driven: np.ndarray
     S_free: Float[Array, "6 k"]
     S_driven: Float[Array, "6 m"]
-    bias: Vec6
+    bias: Vec6 | None
     tau: Float[Array, " k"]
     U: Float[Array, "6 k"] | None = None
     """Articulated inertia times the free columns."""
@@ -140,7 +147,7 @@ class Section(NamedTuple):
 
     @classmethod
     def split(
-        cls, S: Float[Array, "6 n"], bias: Vec6, rows: slice, vdot: Array, tau: Array, prescribed: np.ndarray
+        cls, S: Float[Array, "6 n"], bias: Vec6 | None, rows: slice, vdot: Array, tau: Array, prescribed: np.ndarray
     ) -> Section:
         """Splits the columns of a joint with the velocities `rows` of v; `vdot` and `tau` are of all joints, (nv,)."""
         columns = np.arange(rows.start, rows.stop)
@@ -149,7 +156,8 @@ class Section(NamedTuple):
         if not driven.size:
             return cls(free, driven, S, S[:, :0], bias, tau[rows])
         S_free, S_driven = S[:, ~mask], S[:, mask]
-        return cls(free, driven, S_free, S_driven, bias + S_driven @ vdot[driven], tau[free])
+        known = S_driven @ vdot[driven]
+        return cls(free, driven, S_free, S_driven, known if bias is None else bias + known, tau[free])
 
     def articulate(self, inertia: Float[Array, "6 6"], force: Vec6) -> Section:
         """The section with the articulated inertia and force of the free columns."""
@@ -163,12 +171,13 @@ class Section(NamedTuple):
         assert self.U is not None and self.D_inverse is not None and self.u is not None
         gain = self.U @ self.D_inverse
         through = inertia - gain @ self.U.T
-        return through, force + through @ self.bias + gain @ self.u
+        left = force + gain @ self.u
+        return through, left if self.bias is None else left + through @ self.bias
 
     def accelerate(self, parent: Vec6) -> tuple[Vec6, Float[Array, " k"]]:
         """Acceleration of the body and of the free columns from the parent's, which is in the body's axes."""
         assert self.U is not None and self.D_inverse is not None and self.u is not None
-        a = parent + self.bias
+        a = parent if self.bias is None else parent + self.bias
         vdot = self.D_inverse @ (self.u - self.U.T @ a)
         return a + self.S_free @ vdot, vdot
 

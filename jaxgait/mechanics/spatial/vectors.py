@@ -69,14 +69,16 @@ class Placement(NamedTuple):
         return jnp.block([[Rt, jnp.zeros_like(Rt)], [-Rt @ skew(self.r), Rt]])
 
     def inertia_to_parent(self, inertia: Mat6) -> Mat6:
-        """A spatial (rigid or articulated) inertia of the child in the parent's frame."""
-        X = self.matrix()
-        return X.T @ inertia @ X
+        """A spatial (rigid or articulated) inertia I of the child in the parent's frame: X^T I X by its blocks."""
+        blocks = jnp.einsum("ai,minj,bj->manb", self.R, inertia.reshape(2, 3, 2, 3), self.R)
+        (A, H), (Ht, M) = blocks[0].swapaxes(0, 1), blocks[1].swapaxes(0, 1)
+        H, A = H + cross(self.r, M), A + cross(self.r, Ht)
+        return jnp.block([[A + cross(self.r, H.T).T, H], [Ht + cross(self.r, M.T).T, M]])
 
 
 @float64_default
-def cross(a: Vec3, b: Vec3) -> Vec3:
-    """`linalg.cross` as an array: scalar code fuses better than `jnp.cross`."""
+def cross(a: Vec3, b: Float[Array, " 3 *n"]) -> Float[Array, " 3 *n"]:
+    """`linalg.cross` as an array, of a vector or the columns of a matrix: scalar code fuses better than `jnp.cross`."""
     return jnp.stack(linalg.cross(a, b))
 
 
