@@ -16,6 +16,7 @@ import numpy as np
 
 from jaxgait.support import files, xr
 from jaxgait.support.checks import is_number
+from jaxgait.support.machine import device
 from jaxgait.support.units import with_unit
 
 Value = float | int | str | bool | None
@@ -236,8 +237,8 @@ def table(headings: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
 
 def machine() -> str:
     """The kind of machine: CPU count, architecture, JAX device and versions."""
-    device = jax.devices()[0]
-    where = "the CPU" if device.platform == "cpu" else f"{device.device_kind} ({device.platform})"
+    used = device()
+    where = "the CPU" if used.platform == "cpu" else f"{used.device_kind} ({used.platform})"
     return (
         f"{os.cpu_count()} CPU cores ({platform.machine()}), JAX {jax.__version__} on {where}, "
         f"Python {platform.python_version()}"

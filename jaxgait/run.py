@@ -17,7 +17,7 @@ from jaxgait.outcome import Outcome
 from jaxgait.plausible import warn_implausible
 from jaxgait.precision import float64_default
 from jaxgait.states import blank, state_variables
-from jaxgait.support import checks
+from jaxgait.support import checks, machine
 
 T = TypeVar("T")
 
@@ -495,6 +495,6 @@ def _of_samples(function: Callable[..., T], *along: Any) -> T:
     On a CPU the samples are a loop, which becomes a kernel. Batched, functions of many small vectors (trees of bodies)
     are left to XLA, which takes longer to compile them than to run them. A GPU needs the batch.
     """
-    if jax.default_backend() == "cpu":
+    if machine.on_cpu():
         return jax.lax.map(lambda sample: function(*sample), along)
     return jax.vmap(function)(*along)

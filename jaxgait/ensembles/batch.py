@@ -29,7 +29,7 @@ from jaxgait.solve.guards import phases
 from jaxgait.solve.names import PHASE
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
 from jaxgait.states import state_variables, with_state_variables
-from jaxgait.support import checks
+from jaxgait.support import checks, machine
 
 FORWARD_UP_TO = 128
 """Largest number of parameters for forward mode: XLA takes many minutes for the reverse mode of the knee."""
@@ -276,7 +276,7 @@ _programs = Recent(_PROGRAMS)  # tracing a program takes seconds
 
 def _key(dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> Any:
     """What a program depends on: everything except the numbers."""
-    return signature((dynamic, static, values)), job, identity(static, job, own=True), jax.default_backend()
+    return signature((dynamic, static, values)), job, identity(static, job, own=True), machine.device()
 
 
 def _for_all_numbers(static: Any, job: Job, args: tuple[Any, Any, Any]) -> Program | None:
@@ -322,4 +322,4 @@ def _sharded(static: Any, job: Job, args: tuple[Any, Any, Any]) -> Program:
 
 
 def _mesh(job: Job) -> Mesh:
-    return Mesh(np.array(jax.devices()[: job.devices]), ("members",))
+    return Mesh(np.array(machine.devices()[: job.devices]), ("members",))

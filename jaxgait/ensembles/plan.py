@@ -28,13 +28,13 @@ from jaxgait.native import Lanes
 from jaxgait.outcome import INVALID, Outcome, failures
 from jaxgait.run import Sampling
 from jaxgait.scheme import Retry
-from jaxgait.support.machine import UNKNOWN_MEMORY, free_memory, processors
+from jaxgait.support import machine
 
 LANES = 8
 """Batches are padded to a multiple of this, so that all members run through the same vector instructions."""
 
-LARGEST_BATCH = {"cpu": 256}
-"""Largest useful batch by platform; other devices take as many members as fit."""
+LARGEST_BATCH = 256
+"""Largest useful batch on CPUs; other devices take as many members as fit."""
 
 STORED_BLOCKS, LEAST_STORED = 16, 16
 """Number of blocks, or nearly, that a scan with a store has at least, and least number of members of each."""
@@ -353,10 +353,9 @@ def largest_batch(members: Members, job: Job, workers: int, *, stored: bool = Fa
     On CPUs a scan with a store has several blocks, so that an interruption loses little. Blocks of 16 members take 1.05
     to 1.2 times as long as those of 64 (128 knees, 256 walkers, one process); writing a block takes up to 0.1 s.
     """
-    platform = jax.default_backend()
-    largest = LARGEST_BATCH.get(platform, _LARGEST_ELSEWHERE) * job.devices
+    largest = (LARGEST_BATCH if machine.on_cpu() else _LARGEST_ELSEWHERE) * job.devices
     share = -(-members.size // workers)
-    if stored and platform == "cpu":
+    if stored and machine.on_cpu():
         share = min(share, max(-(-members.size // STORED_BLOCKS), LEAST_STORED * job.devices))
     return _padded(min(largest, share), job.devices)
 
@@ -383,7 +382,7 @@ def batch_size(largest: int, job: Job, member_bytes: int, workers: int) -> int:
     Raises:
         MemoryError: if not even one member fits.
     """
-    free = _free_bytes(jax.default_backend(), job.devices)
+    free = _free_bytes(job.devices)
     fitting = int(free * _SHARE_OF_MEMORY / workers // member_bytes)
     if fitting < 1:
         raise MemoryError(f"one trajectory needs {member_bytes / 1e9:.3g} GB: request fewer samples or observables")
@@ -405,13 +404,13 @@ def _bytes(x: Any) -> int:
     return math.prod(x.shape) * x.dtype.itemsize
 
 
-def _free_bytes(platform: str, devices: int) -> int:
-    if platform == "cpu":
-        return free_memory()
-    stats = jax.devices()[0].memory_stats() or {}
-    return devices * (stats.get("bytes_limit", UNKNOWN_MEMORY) - stats.get("bytes_in_use", 0))
+def _free_bytes(devices: int) -> int:
+    if machine.on_cpu():
+        return machine.free_memory()
+    stats = machine.device().memory_stats() or {}
+    return devices * (stats.get("bytes_limit", machine.UNKNOWN_MEMORY) - stats.get("bytes_in_use", 0))
 
 
 def default_workers(devices: int) -> int:
     """Blocks that run at once: one per core that this process may use on CPUs, one on other devices."""
-    return max(1, processors() // devices) if jax.default_backend() == "cpu" else 1
+    return max(1, machine.processors() // devices) if machine.on_cpu() else 1

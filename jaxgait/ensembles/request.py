@@ -36,7 +36,7 @@ from jaxgait.run import Sampling
 from jaxgait.scheme import Retry, Scheme
 from jaxgait.solve.checks import check_equations, warn_of_start
 from jaxgait.solve.schemes import scheme_for
-from jaxgait.support import checks
+from jaxgait.support import checks, machine
 
 
 def planned(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None = None) -> Plan:
@@ -143,7 +143,7 @@ def _schemes(
     # Derivatives of extremes within steps are less accurate in reverse mode, see `jaxgait.solve.samples.snapshot`.
     mode = "forward" if watched or len(gradient) <= FORWARD_UP_TO else "reverse"
     # Derivatives of unrolled steps are long programs: `jaxgait.native` compiles them, XLA takes minutes.
-    differentiated = bool(gradient) and (jax.default_backend() != "cpu" or _has_arrays(model))
+    differentiated = bool(gradient) and (not machine.on_cpu() or _has_arrays(model))
     options = {name: request[name] for name in ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")}
 
     def for_precision(precision: precisions.Precision) -> Scheme:
@@ -259,9 +259,9 @@ def _kept(trajectories: Any) -> bool | tuple[str, ...]:
 def _check_job(job: Job) -> None:
     if job.gradient and job.observe is None:
         raise ValueError("gradient needs observe: name the measures to differentiate")
-    if checks.count("devices", job.devices) > jax.local_device_count():
+    if checks.count("devices", job.devices) > (most := len(machine.devices())):
         more = "; set XLA_FLAGS=--xla_force_host_platform_device_count=2 in the environment to split a CPU into two"
         raise ValueError(
-            f"devices must be between 1 and {jax.local_device_count()}, the number that JAX finds here, "
-            f"got {job.devices}{more if jax.default_backend() == 'cpu' else ''}"
+            f"devices must be between 1 and {most}, the number that JAX finds here, "
+            f"got {job.devices}{more * machine.on_cpu()}"
         )

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
 from jaxgait.native.instructions import Kind, Known, Operation, Value
+from jaxgait.support import machine
 
 MAX_IN_REGISTERS = 64
 """Numbers up to which an array is kept in registers, and is not memory."""
@@ -34,9 +34,7 @@ class Unsupported(Exception):
 
 def most_values() -> int:
     """Largest number of values of a kernel for the device in use."""
-    device = jax.config.jax_default_device  # type: ignore[attr-defined]  # None, a device, or the name of a platform
-    platform = jax.default_backend() if device is None else getattr(device, "platform", device)
-    return MAX_VALUES if platform == "cpu" else min(LONG, MAX_VALUES)
+    return MAX_VALUES if machine.on_cpu() else min(LONG, MAX_VALUES)
 
 
 class TooLong(Unsupported):

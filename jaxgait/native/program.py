@@ -16,6 +16,7 @@ from jaxgait.native.identity import made_of
 from jaxgait.native.kernel import Kernel
 from jaxgait.native.primitives import Branches, Scan, Unfamiliar, While, bind, read, repeated, scanned, warn
 from jaxgait.native.regions import partition
+from jaxgait.support import machine
 from jaxgait.support.checks import shown
 
 
@@ -105,7 +106,7 @@ def rewritten(
     def run(*args: Any, **options: Any) -> Any:
         if jax.config.jax_disable_jit:  # type: ignore[attr-defined]
             return function(*args, **options)
-        if not anywhere and (jax.default_backend() != "cpu" or not available()):
+        if not anywhere and (not machine.on_cpu() or not available()):
             return function(*args, **options)
         arrays, rest = eqx.partition((args, options), eqx.is_array)
         leaves, structure = jax.tree.flatten(arrays)

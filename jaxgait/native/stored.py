@@ -34,6 +34,7 @@ from jaxgait.native.program import native
 from jaxgait.native.recent import Recent
 from jaxgait.native.refilling import TOGETHER, Lanes, lanes_of
 from jaxgait.native.surroundings import foreign, opened, settings
+from jaxgait.support import machine
 from jaxgait.support.notes import note, warn_user
 
 HARMLESS = (calls.PREFIX, "lapack_", "mhlo.", "Sharding", "TopK")
@@ -263,7 +264,7 @@ class _Kept:
     def __call__(self, arguments: Any) -> Any:
         """The function's value; the arguments are a tuple and a dict."""
         arrays, rest = eqx.partition(arguments, eqx.is_array)
-        where = (jax.default_backend(), disk.folder(), jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+        where = (machine.device(), disk.folder(), jax.config.jax_enable_x64)  # type: ignore[attr-defined]
         key = (*signature(arguments), *where)
         own = lambda: identity(self._function, rest, own=True)
 
@@ -337,10 +338,11 @@ def _frozen_objects() -> Iterator[None]:
 
 
 def _storable(given: Any) -> bool:
-    """Whether a program for these arguments may be stored: for a CPU, with all arguments on the default device."""
-    arrays = [x for x in jax.tree.leaves(given) if isinstance(x, jax.Array)]
-    at_home = all(x.devices() == {jax.local_devices()[0]} for x in arrays)
-    return disk.folder() is not None and jax.default_backend() == "cpu" and at_home
+    """Whether a program for these arguments may be stored: for the first CPU, with all arguments there."""
+    if disk.folder() is None or not machine.on_cpu():
+        return False
+    home, arrays = machine.devices()[0], [x for x in jax.tree.leaves(given) if isinstance(x, jax.Array)]
+    return machine.device() == home and all(x.devices() == {home} for x in arrays)
 
 
 def _name(function: Callable[..., Any], given: Any, assured: Sequence[str]) -> str | None:
@@ -388,7 +390,7 @@ def _made(lowered: jax.stages.Lowered, text: str, name: str | None, spent: float
 def _loaded(data: bytes, given: Any, results: Any) -> Callable[..., Any]:
     if b"lapack_" in data:
         _lapack_ready()
-    return deserialize_and_load(data, given, results, execution_devices=jax.local_devices()[:1])
+    return deserialize_and_load(data, given, results, backend="cpu", execution_devices=machine.devices()[:1])
 
 
 @functools.cache

@@ -10,7 +10,6 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy
@@ -31,6 +30,7 @@ from jaxgait.optimization.space import Space, variable
 from jaxgait.optimization.statuses import UNSTABLE
 from jaxgait.outcome import INVALID, Outcome, failures
 from jaxgait.plausible import ImplausibleValue
+from jaxgait.support import machine
 
 DIFFERENCE_STEP = 1e-3
 """Step of central differences, as a fraction of the box."""
@@ -328,7 +328,7 @@ class BatchedProgram:
         """Members per batch: one width on CPUs; on other devices all of them, rounded up to a few sizes."""
         if self._options.get("batch"):
             return self._options["batch"]
-        return LANES if jax.default_backend() == "cpu" else 1 << max(members - 1, LANES - 1).bit_length()
+        return LANES if machine.on_cpu() else 1 << max(members - 1, LANES - 1).bit_length()
 
 
 class _WholeRuns(Boxed):

@@ -26,7 +26,7 @@ from jaxgait.solve.guards import phases
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.names import PHASE
 from jaxgait.states import state_variables
-from jaxgait.support import xr
+from jaxgait.support import machine, xr
 from jaxgait.support.commits import commit
 
 SESSION_CLASS = "session_class"
@@ -161,7 +161,7 @@ def made_by() -> dict[str, str]:
         "jaxgait": __version__,
         "commit": commit(),
         "versions": f"jax {jax.__version__}, diffrax {diffrax.__version__}, Python {platform.python_version()}",
-        "device": jax.devices()[0].device_kind,
+        "device": machine.device().device_kind,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
 

@@ -1,4 +1,4 @@
-"""What this machine leaves to this process: memory and processors.
+"""What this process computes with: JAX's devices, and the memory and the processors that the machine leaves to it.
 
 `/proc/meminfo` and the number of processors are those of the whole machine, also within a container. Containers and
 batch systems limit both by control groups of Linux, of which both versions are read, and by limits of the process.
@@ -11,6 +11,9 @@ import os
 import pathlib
 import re
 from collections.abc import Iterator
+from typing import Any
+
+import jax
 
 UNKNOWN_MEMORY = 4 << 30
 """Bytes assumed free where the platform does not report them."""
@@ -20,6 +23,30 @@ GROUPS = pathlib.Path("/sys/fs/cgroup")
 """Where control groups are; those of version 1 are in a folder for each controller."""
 OWN_GROUPS = pathlib.Path("/proc/self/cgroup")
 """The groups of this process: lines of number, controllers (none in version 2) and path."""
+
+
+def device() -> Any:
+    """The device on which JAX computes: that of `jax.default_device`, otherwise the first one.
+
+    Examples:
+        >>> import jax
+        >>> from jaxgait.support.machine import device
+        >>> with jax.default_device(jax.devices("cpu")[0]):
+        ...     print(device().platform)
+        cpu
+    """
+    chosen = jax.config.jax_default_device  # type: ignore[attr-defined]  # None, a device, or the name of a platform
+    return jax.local_devices(backend=chosen)[0] if chosen is None or isinstance(chosen, str) else chosen
+
+
+def devices() -> list[Any]:
+    """All devices of this process that are of the kind of `device`."""
+    return jax.local_devices(backend=device().platform)
+
+
+def on_cpu() -> bool:
+    """Whether JAX computes on a CPU."""
+    return device().platform == "cpu"
 
 
 def fits_in_memory(objects: str, need: int, advice: str) -> None:

@@ -34,7 +34,7 @@ def test_a_small_scan_keeps_its_blocks():
 def test_a_block_of_several_batches_has_the_bytes_of_one(monkeypatch, tmp_path):
     request = {"model": Oscillator(), "members": MEMBERS, "workers": 1, **REQUEST}
     monkeypatch.setattr(plans, "MOST_STORED", 2)
-    monkeypatch.setattr(plans, "LARGEST_BATCH", {"cpu": 8})
+    monkeypatch.setattr(plans, "LARGEST_BATCH", 8)
     monkeypatch.setattr(plans, "STORED_PER_WORKER", 2)
     several = plan_of(request | {"store": tmp_path / "scan.zarr"})
     assert (several.block_shape, several.batch, several.size) == ((31,), 8, 2)
@@ -56,7 +56,7 @@ def test_members_that_fail_run_again_in_batches(monkeypatch, tmp_path):
     whole = ensemble(**request, batch=61, progress=False)
     assert (whole.retries > 0).any()
     monkeypatch.setattr(plans, "MOST_STORED", 1)
-    monkeypatch.setattr(plans, "LARGEST_BATCH", {"cpu": 8})
+    monkeypatch.setattr(plans, "LARGEST_BATCH", 8)
     monkeypatch.setattr(plans, "STORED_PER_WORKER", 1)
     parts = ensemble(**request, store=tmp_path / "scan.zarr", progress=False)
     for name in ("status", "first_status", "retries", "lowest"):

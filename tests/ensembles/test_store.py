@@ -40,7 +40,7 @@ from jaxgait.ensembles.results import DAMAGED, open_result
 from jaxgait.ensembles.store import open_store, store_library
 from jaxgait.model import Variable
 from jaxgait.models.bungee.model import Bungee
-from jaxgait.support import files
+from jaxgait.support import files, machine
 from tests.ensembles.small_scan import MEMBERS, blocks_done, lowest, small_scan, small_scan_from_cache, write_from_table
 from tests.oscillator import Oscillator
 
@@ -845,7 +845,7 @@ def test_the_error_of_a_truncated_file_names_the_store_and_the_repair(copy):
 
 def test_a_scan_with_a_store_has_several_blocks(tmp_path, monkeypatch):
     """On CPUs, so that an interruption loses little. All blocks have one length."""
-    monkeypatch.setattr(jax, "default_backend", lambda: "cpu")
+    monkeypatch.setattr(machine, "on_cpu", lambda: True)
     request = {"model": Oscillator(), "members": {"mass": np.linspace(50.0, 80.0, 400)}, "workers": 2, "duration": 1.0}
     kept, free = driver.plan_of(request | {"store": tmp_path / "scan.zarr"}), driver.plan_of(request)
     assert (kept.block_shape, kept.size, free.block_shape, free.size) == ((31,), 13, (200,), 2)

@@ -1,5 +1,7 @@
 """Loops of one member as kernels over all members: equal to JAX's own loops, and each member by itself."""
 
+from types import SimpleNamespace
+
 import diffrax
 import hypothesis.strategies as st
 import jax
@@ -415,7 +417,8 @@ def test_long_programs_are_left_to_xla(monkeypatch):
         assert explain(nested, 1.0) == "left to XLA: more than 20 values"
     monkeypatch.setattr("jaxgait.native.code.LONG", 20)
     assert "a kernel of" in explain(nested, 1.0)
-    monkeypatch.setattr("jax.default_backend", lambda: "gpu")  # whose assembler takes longer
+    found = lambda backend=None: [SimpleNamespace(platform=backend or "gpu")]
+    monkeypatch.setattr("jax.local_devices", found)  # a GPU, whose assembler takes longer
     assert explain(nested, 1.0) == "left to XLA: more than 20 values"
     for device in ("cpu", jax.devices("cpu")[0]):
         with jax.default_device(device):

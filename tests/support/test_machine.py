@@ -3,10 +3,13 @@
 import resource
 import subprocess
 import sys
+from types import SimpleNamespace
 
+import jax
 import pytest
 
 from jaxgait.ensembles.plan import default_workers
+from jaxgait.solve.dataset import made_by
 from jaxgait.support import machine
 
 TIGHT = """
@@ -117,3 +120,12 @@ def test_a_tight_limit_is_named_in_advance(limit):
     command = [sys.executable, "-c", TIGHT.format(limit=limit)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "members need 6.44 GB of memory and" in done.stdout and done.stdout.strip().endswith("scan fewer")
+
+
+def test_a_machine_with_a_gpu_computes_on_the_cpu_where_that_is_the_default_device(monkeypatch):
+    kinds = {name: [SimpleNamespace(platform=name, device_kind=name)] * n for name, n in {"gpu": 2, "cpu": 1}.items()}
+    monkeypatch.setattr(jax, "local_devices", lambda backend=None: kinds[backend or "gpu"])
+    monkeypatch.setattr(machine, "processors", lambda: 4)
+    assert (machine.devices(), default_workers(1), made_by()["device"]) == (kinds["gpu"], 1, "gpu")
+    with jax.default_device("cpu"):
+        assert (machine.devices(), default_workers(1), made_by()["device"]) == (kinds["cpu"], 4, "cpu")
