@@ -20,7 +20,7 @@ from jaxgait.ensembles.results import over_time
 from jaxgait.measure import with_gaps
 from jaxgait.plot.jumps import split_at_jumps
 from jaxgait.plot.maps import draw_map, no_value, set_scale
-from jaxgait.plot.panels import as_names, chosen, distinct, first_few, legend, named_artists, of_known, scalar_histories
+from jaxgait.plot.panels import as_names, chosen, distinct, legend, named_artists, not_all, of_known, scalar_histories
 from jaxgait.plot.references import draw_reference, draw_references, references, with_their_references
 from jaxgait.plot.runs import (
     MAX_NAMED,
@@ -142,7 +142,7 @@ def histories(data: Runs, variables: str | Sequence[str] = ()) -> Figure:
     for run in runs.values():  # each must have them
         names = with_their_references(first, chosen(run, variables, own, ["time"], only=several))
     first = distinct(first, names)
-    own_note = "" if variables else first_few(names, own)
+    own_note = "" if variables else not_all(names, own)
     if several:
         values = [f"{name}: {', '.join(fixed)}" for name, run in runs.items() if (fixed := fixed_values(run))]
         note, draw = notes(*values, own_note), lambda ax, x: _compared(ax, runs, x)
@@ -241,7 +241,7 @@ def scanned(data: xr.Dataset, variables: str | Sequence[str] = (), over: Sequenc
         raise ValueError(f"{what}: {how}, or make a page, which shows all (jaxgait view FILE)")
     measures = [c.name for c in rows.of_role("measure")] or ["status"]
     names = chosen(data, variables, measures, rows.dims)
-    few = "" if variables else first_few(names, measures)
+    few = "" if variables else not_all(names, measures)
     alone = fixed_values(data)
     data, along = distinct(data, names), _along(rows, over)
     draw = functools.partial(draw_map, along=along) if len(along) > 1 else _line

@@ -110,12 +110,12 @@ def chosen(
     return found
 
 
-def first_few(drawn: Sequence[str], own: Sequence[str]) -> str:
+def not_all(drawn: Sequence[str], own: Sequence[str]) -> str:
     """What a picture says if it shows only the first few of what could be drawn; empty if it shows all.
 
     Examples:
-        >>> from jaxgait.plot.panels import first_few
-        >>> first_few(["height", "v"], ["height", "v", "drag", "energy"])
+        >>> from jaxgait.plot.panels import not_all
+        >>> not_all(["height", "v"], ["height", "v", "drag", "energy"])
         'the first 2 of 4 variables (others by name)'
     """
     return f"the first {len(drawn)} of {len(own)} variables (others by name)" if len(drawn) < len(own) else ""
