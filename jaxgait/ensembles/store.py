@@ -38,6 +38,7 @@ from jaxgait.ensembles.labels import Description, attributes, coordinates, descr
 from jaxgait.ensembles.objects import Opaque
 from jaxgait.ensembles.plan import Plan, fill_value
 from jaxgait.ensembles.room import lack
+from jaxgait.solve.dataset import made_by
 from jaxgait.support import checks, files, xr
 from jaxgait.support.checks import by_name
 
@@ -215,7 +216,8 @@ def _checked(root: pathlib.Path, plan: Plan, repair: bool) -> Store:
             f"The other {len(store.done) - len(damaged)} blocks are good; repair=True (--repair) reruns these."
         )
     store.forget(damaged)  # also drops an incomplete line
-    _append(root / ".jaxgait" / "sessions.jsonl", _session(plan, len(store.done)))
+    session = {**made_by(), "host": platform.node(), "blocks_done_before": len(store.done)}
+    _append(root / ".jaxgait" / "sessions.jsonl", session)
     return store
 
 
@@ -241,7 +243,7 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
             once: 1 s for a million members with nine results in 4000 blocks.
 
     Raises:
-        FileNotFoundError: if there is no such directory.
+        FileNotFoundError: if there is no such directory; also later, if it is moved or deleted before results are read.
         StoreError: if files are damaged, with the blocks, coordinates and metadata that they belong to, and for a
             directory that is not a Zarr store or whose metadata are unreadable.
 
@@ -262,8 +264,9 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
         raise StoreError(f"{root}: damaged: {damage}; read_store(path, check=False) reads it as it is")
     if any(checksums.unfinished(root)) and locks.is_free(root / LOCK):
         checksums.warn_of_interruption(root)
+    lasting, place = store_library("jaxgait.ensembles.lasting"), root.absolute()  # wherever the process goes later
     try:
-        data = xr.open_zarr(root, chunks=None)
+        data = xr.open_zarr(lasting.LastingStore(place, read_only=True), chunks=None)
     except (FileNotFoundError, ValueError) as error:
         if not (root / PLAN).is_file():
             raise StoreError(f"{root} is not a Zarr store: give the directory that --store or store= named") from error
@@ -276,6 +279,7 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
     except (OSError, ValueError, LookupError, TypeError):  # of another program
         names = data.data_vars
     own = data[[*names]].assign_coords(data.coords)  # of arrays, too: they have dimensions of their own
+    own.encoding["source"] = str(place)
     return with_promotions(own)
 
 
@@ -372,10 +376,9 @@ def _write_template(draft: pathlib.Path, root: pathlib.Path, plan: Plan) -> None
                 attributes=d.attrs,
             )
         zarr.consolidate_metadata(draft)
-    ours = draft / ".jaxgait"
-    ours.mkdir()
+    (draft / PLAN).parent.mkdir()
     (draft / LABELS).write_bytes(_label_checksums(draft, plan))
-    (ours / "plan.json").write_text(json.dumps({"schema": SCHEMA_VERSION, **_fingerprint(root, plan)}, indent=1))
+    (draft / PLAN).write_text(json.dumps({"schema": SCHEMA_VERSION, **_fingerprint(root, plan)}, indent=1))
     (draft / MANIFEST).touch()
     (draft / LOCK).touch()
 
@@ -492,9 +495,3 @@ def _append(target: pathlib.Path, entry: dict[str, Any]) -> None:
         file.write(json.dumps(entry) + "\n")
         file.flush()
         os.fsync(file.fileno())
-
-
-def _session(plan: Plan, done: int) -> dict[str, Any]:
-    attrs = attributes(plan)
-    known = {name: attrs[name] for name in ("created", "jaxgait", "commit", "versions", "device")}
-    return {**known, "host": platform.node(), "blocks_done_before": done}
