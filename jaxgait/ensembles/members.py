@@ -94,8 +94,9 @@ class Members:
     attrs: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if len(self.dims) != len(self.shape) or len({*self.dims}) != len(self.dims):
-            raise ParameterError(f"members need one length for each of their dimensions {self.dims}, got {self.shape}")
+        if not len({*self.dims}) == len(self.dims) == len(self.shape) >= 1:
+            what = f"one length for each of their dimensions {self.dims}, at least one, got {self.shape}"
+            raise ParameterError(f"members need {what}")
         if not self.size:
             raise ParameterError(f"a set of the shape {self.shape} has no members: the ensemble would be empty")
         for name, x in self.values.items():

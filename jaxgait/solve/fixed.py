@@ -73,10 +73,13 @@ class Progress(NamedTuple):
 
     @classmethod
     def at_start(cls, model: Any, t: Scalar, y: State, amounts: dict[str, Any], watch: tuple[str, ...]) -> Progress:
-        """The motion before the first step, at time `t` in s; `amounts` are the shapes of what each step adds."""
+        """The motion before the first step, at time `t` in s; `amounts` are the shapes of what each step adds.
+
+        It may be over there, as in all schemes.
+        """
         totals = {n: jnp.zeros(x.shape, x.dtype) for n, x in amounts.items()}
         seen = {n: Extremes(x, x) for n, x in watched(model, t, y, watch).items()}
-        return cls(y, jnp.int32(0), jnp.int32(Outcome.COMPLETED), totals, seen)
+        return cls(y, jnp.int32(0), ending(model, t, y), totals, seen)
 
     def moved(
         self, model: Any, t: Scalar, y: State, amounts: dict[str, Array], watch: tuple[str, ...]

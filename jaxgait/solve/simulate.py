@@ -217,8 +217,8 @@ def _continued(model: Model, sample: xr.Dataset, known: Mapping[str, Any]) -> di
     if several_phases(model) and PHASE in sample and int(sample[PHASE]) != 0:
         raise ValueError(f"{what} is a sample in phase {int(sample[PHASE])}, and runs start in phase 0: give another")
     if model.period is not None and "time" in sample.coords:
-        cycles = float(sample["time"]) / float(model.period)
-        if abs(cycles - round(cycles)) > WHOLE_WITHIN:
+        cycles, rounding = (float(x) / float(model.period) for x in (sample["time"], np.spacing(sample["time"])))
+        if abs(cycles - round(cycles)) > WHOLE_WITHIN + 4.0 * rounding:  # (that of float32 grows with time)
             raise ValueError(
                 f"{what} is a sample after {cycles:.4g} periods of the motion that drives it, and runs start with its "
                 "first: give a sample after a whole number"

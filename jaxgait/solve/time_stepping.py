@@ -155,6 +155,7 @@ class _Stepper(NamedTuple):
         if self.observed:
             apart = self.model.separation
             coarse = (apart > 0.0) & (STEPS_PER_SEPARATION * dt > apart * (1.0 + WHOLE_WITHIN))
+            coarse = coarse & (motion.status == Outcome.COMPLETED)
             motion = motion._replace(status=jnp.where(coarse, jnp.int32(Outcome.EVENT_NOT_LOCATED), motion.status))
         none = Events(jnp.asarray(t0, dtype=float), jnp.int32(-1), y, y, motion.totals, motion.totals)
         touches = tuple(_Touch(none, jnp.asarray(False)) for _ in contacts)

@@ -114,6 +114,7 @@ def test_values_of_a_set_that_a_user_makes_are_floats():
         ),
         (lambda: Members(("a",), (2,), {"mass": M > 65.0}, {}), "real numbers"),
         (lambda: Members(("a", "b"), (1,), {}, {}), "one length for each of their dimensions"),
+        (lambda: Members((), (), {"mass": M[:1]}, {}), "at least one"),
         (lambda: Members(("a",), (2,), {}, {"c": (("a",), M[:1])}), r"'c' has the shape \(1,\), which is not that"),
         (lambda: Members(("a",), (2,), {"mass": M}, {"mass": (("a",), M[::-1])}), "does not label"),
         (product, "at least one set"),

@@ -50,6 +50,13 @@ class Thrown(Model):
         return {"landed": lambda t, y: y.x < 0.0}
 
 
+def test_a_start_beyond_an_end_is_over_there():
+    """Also one that the first step would leave."""
+    with pytest.warns(IncompleteRun, match="ended early: landed, 0 s into the run"):
+        run = simulate(Thrown(), samples=5, dt=1e-3, initial_state={"x": -1e-4})
+    assert run.attrs["steps"] == 0 and run.x[0] == -1e-4 and np.isnan(run.x[1:]).all()
+
+
 def test_states_totals_and_extremes_are_those_of_the_steps():
     run = simulate(Thrown(), samples=5, dt=1e-3)
     t = 1e-3 * np.arange(501)
