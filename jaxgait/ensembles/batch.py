@@ -226,23 +226,23 @@ def shapes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str,
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), kept)
 
 
-def run_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str, dict[str, np.ndarray]]:
-    """Runs members together, compiling at most once per program; results have a leading axis over members.
+def run_batch(
+    model: Model, values: Mapping[str, ArrayLike], job: Job
+) -> tuple[dict[str, dict[str, np.ndarray]], Lanes]:
+    """Runs members together, compiling at most once per program.
 
     Args:
         model: with leaves of the precision in force.
         values: by name, each with a leading axis over members, a multiple of the number of devices.
         job: what to do.
+
+    Returns:
+        Results with a leading axis over members, and how members shared lanes.
     """
     program, dynamic, arguments = _program_of(model, values, job)
     with jax.disable_jit(False):  # compiled programs do not run under disable_jit
         results = program.compile()(dynamic, *arguments)
-    return jax.tree.map(np.asarray, results)
-
-
-def lanes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> Lanes:
-    """How members that run together share lanes in the program of `run_batch`, with its arguments."""
-    return _program_of(model, values, job)[0].lanes
+    return jax.tree.map(np.asarray, results), program.lanes
 
 
 def compile_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> None:

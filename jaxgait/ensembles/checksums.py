@@ -7,7 +7,6 @@ import functools
 import hashlib
 import json
 import math
-import os
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -38,11 +37,11 @@ _PART = f"{METADATA}: "
 """Begins the name of a part of the metadata in `LABELS`: other programs may add attributes and arrays."""
 
 
-def damage(path: str | os.PathLike[str]) -> str:
+def damage(root: pathlib.Path) -> str:
     """What is damaged in a store, as a sentence; empty if nothing is, and for a store of another program."""
-    lost = lost_records(path)
+    lost = lost_records(root)
     found = [f"without {' and '.join(lost)}, its blocks cannot be checked"] if lost else []
-    if bad := [*(f"block {block}" for block in failing_blocks(path) or ()), *damaged_labels(path)]:
+    if bad := [*(f"block {block}" for block in failing_blocks(root) or ()), *damaged_labels(root)]:
         found += [f"do not trust {failing(bad)}; {REPAIR}"]
     return "; ".join(found)
 
@@ -52,9 +51,8 @@ def failing(names: Sequence[str]) -> str:
     return f"{first_few(names, MAX_NAMED)}, whose files fail their checksum"
 
 
-def failing_blocks(path: str | os.PathLike[str]) -> list[int] | None:
+def failing_blocks(root: pathlib.Path) -> list[int] | None:
     """Blocks of a store whose files fail their checksum; None if they cannot be checked."""
-    root = pathlib.Path(path)
     layout = None if lost_records(root) else _layout(root)
     return None if layout is None else damaged_blocks(root, layout.extra, layout.grid, layout.done)
 
@@ -134,9 +132,8 @@ class Unfinished(NamedTuple):
     """With results, of which no checksum was recorded: the scan was stopped in between, or is just writing them."""
 
 
-def unfinished(path: str | os.PathLike[str]) -> Unfinished:
+def unfinished(root: pathlib.Path) -> Unfinished:
     """The members whose results do not count yet; none for a store of another program or version."""
-    root = pathlib.Path(path)
     layout = _layout(root)
     if layout is None or not (root / MANIFEST).is_file():
         return Unfinished(0, 0)
@@ -158,9 +155,9 @@ def warn_of_interruption(root: pathlib.Path) -> None:
         warn_user(f"{root}: {many} still to be run: the scan was interrupted; {how}")
 
 
-def lost_records(path: str | os.PathLike[str]) -> list[str]:
+def lost_records(root: pathlib.Path) -> list[str]:
     """Missing or unreadable files of a store without which its blocks cannot be checked."""
-    root, lost = pathlib.Path(path), []
+    lost = []
     if not (root / PLAN).parent.is_dir():
         return []  # of another program
     try:
@@ -178,9 +175,8 @@ def is_json(file: pathlib.Path) -> bool:
         return False
 
 
-def damaged_labels(path: str | os.PathLike[str]) -> list[str]:
+def damaged_labels(root: pathlib.Path) -> list[str]:
     """Files of a store's coordinates and metadata that fail their checksum, or the unreadable file of the checksums."""
-    root = pathlib.Path(path)
     if not (root / ".jaxgait").is_dir() or _schema(root) != SCHEMA_VERSION:
         return []  # of another program or version
     try:

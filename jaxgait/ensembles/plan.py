@@ -21,7 +21,7 @@ import numpy as np
 
 from jaxgait import precision as precisions
 from jaxgait.definition import RESERVED_RESULTS
-from jaxgait.ensembles.batch import BEYOND, DIRECTIONS_PER_LANE, Job, compile_batch, lanes, member_of, run_batch, shapes
+from jaxgait.ensembles.batch import BEYOND, DIRECTIONS_PER_LANE, Job, compile_batch, member_of, run_batch, shapes
 from jaxgait.ensembles.members import Members
 from jaxgait.model import Model, Variable
 from jaxgait.native import Lanes
@@ -92,7 +92,7 @@ class Plan:
     @property
     def result_bytes(self) -> int:
         """Bytes of the results of one member."""
-        return sum(math.prod(r.shape) * r.dtype.itemsize for r in self.results.values())
+        return sum(map(_bytes, self.results.values()))
 
     @property
     def blocks(self) -> tuple[int, ...]:
@@ -293,11 +293,11 @@ def _run_batch(
 ) -> dict[str, np.ndarray]:
     with precisions.use(precision):
         model, values = _batch(task, precision, members, length)
-        groups, shared = run_batch(model, values, job), lanes(model, values, job)
+        groups, lanes = run_batch(model, values, job)
     beyond = groups.pop(BEYOND, {}).get(BEYOND, np.zeros((length, 0), bool))[: len(members)]
     found = {name: np.array(x[: len(members)]) for name, x in _flat(groups).items()}
     counts = beyond[~failures(found["status"])].sum(axis=0)
-    return {**found, TALLY: np.append(_work(found, shared, length, job.devices), counts)}
+    return {**found, TALLY: np.append(_work(found, lanes, length, job.devices), counts)}
 
 
 def _work(results: Mapping[str, np.ndarray], lanes: Lanes, length: int, devices: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -67,26 +68,6 @@ def first_only(results: T) -> T:
     return eqxi.nondifferentiable_backward(results, msg=_EVENTS_FORWARD)
 
 
-@jax.custom_jvp
-def _once(x: Array) -> Array:
-    return x
-
-
-@_once.defjvp
-def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    return _once(primals[0]), _tangent_once(tangents[0])
-
-
-@jax.custom_jvp
-def _tangent_once(x: Array) -> Array:
-    return x
-
-
-@_tangent_once.defjvp
-def _(primals: tuple[Array], tangents: tuple[Array]) -> Any:
-    raise RuntimeError(_EVENTS)
-
-
 def first_or_nan(results: T) -> T:
     """The results of a solve in forward mode whose second derivatives are not known: these are NaN.
 
@@ -102,24 +83,33 @@ def first_or_nan(results: T) -> T:
     return jax.tree.map(lambda leaf: _first(leaf) if eqx.is_inexact_array(leaf) else leaf, results)
 
 
-@jax.custom_jvp
-def _first(x: Array) -> Array:
-    return x
+def _identity(second: Callable[[Array], Any]) -> Callable[[Array], Array]:
+    """The identity, with its first derivative; the second one is that of a function of the tangent."""
+
+    @jax.custom_jvp
+    def value(x: Array) -> Array:
+        return x
+
+    @jax.custom_jvp
+    def tangent(x: Array) -> Array:
+        return x
+
+    @value.defjvp
+    def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+        return value(primals[0]), tangent(tangents[0])
+
+    @tangent.defjvp
+    def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Any]:
+        return tangent(primals[0]), second(tangents[0])
+
+    return value
 
 
-@_first.defjvp
-def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    return _first(primals[0]), _first_tangent(tangents[0])
+def _no_second(_: Array) -> Any:
+    raise RuntimeError(_EVENTS)
 
 
-@jax.custom_jvp
-def _first_tangent(x: Array) -> Array:
-    return x
-
-
-@_first_tangent.defjvp
-def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    return _first_tangent(primals[0]), jnp.nan * tangents[0]
+_once, _first = _identity(_no_second), _identity(lambda tangent: jnp.nan * tangent)
 
 
 def reverse_only(inputs: T) -> T:

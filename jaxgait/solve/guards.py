@@ -67,7 +67,8 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
             negative) at all samples at which the transition might happen; and if a reset sends it below zero for good.
     """
     beyond = np.zeros(len(values), bool) if trajectory.beyond is None else np.asarray(trajectory.beyond)
-    phase, past, (happened, _) = phases(model, trajectory), _past(trajectory), _events(trajectory)
+    phase, (happened, instants) = phases(model, trajectory), _events(trajectory)
+    past = np.searchsorted(instants + rounding(instants), np.asarray(trajectory.ts))  # events before each sample
     whole = float(trajectory.t_end) >= (1.0 - WHOLE_WITHIN) * usual_duration(model)
     over = int(trajectory.status) >= FIRST_TERMINATION and float(trajectory.t_end) > float(trajectory.ts[0])
     found = []
@@ -217,9 +218,3 @@ def _events(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
     assert trajectory.events is not None
     kind, t = np.asarray(trajectory.events.kind), np.asarray(trajectory.events.t)
     return kind[kind >= 0], t[kind >= 0]
-
-
-def _past(trajectory: Trajectory) -> np.ndarray:
-    """How many events happened before each sample, (times,)."""
-    _, instants = _events(trajectory)
-    return np.searchsorted(instants + rounding(instants), np.asarray(trajectory.ts))
