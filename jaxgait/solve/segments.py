@@ -228,7 +228,8 @@ class Engine:
         return jnp.stack([*(jnp.asarray(tr.guard(t, y)) for tr in self.transitions), jnp.asarray(self.t_end - t)])
 
     def _armed(self, t: Scalar, y: State, phase: Array) -> Bool[Array, " guards"]:
-        flags = [_in(tr.sources, phase) & (True if tr.armed is None else tr.armed(t, y)) for tr in self.transitions]
+        counts = lambda tr: jnp.isin(phase, jnp.array(tr.sources, phase.dtype))
+        flags = [counts(tr) & (True if tr.armed is None else tr.armed(t, y)) for tr in self.transitions]
         return jnp.stack([*flags, jnp.asarray(True)])
 
     def _try(self, t: Array, dt: Array, y: State, phase: Array) -> tuple[State, Any]:
@@ -375,15 +376,16 @@ class Engine:
     def _next(self, b: _Bracket, t: Array, y: State, phase: Array) -> tuple[Array, Array, State, Array, Array]:
         """The guard that falls next (or fell last), when, the velocity, all guards and their rates.
 
-        Of guards that fall at the same instant it is the one that was declared first.
+        Of guards that fall at the same instant it is the one that was declared first, before the end of the run.
         """
         velocity = self._field(phase)(t, y)
         value, rate = self._guards_and_rates(t, y, lambda *_: velocity)
         falls = jax.lax.stop_gradient(rate < 0.0)
         rates = jnp.where(falls, rate, -1.0)
-        until = jnp.where(b.at_once, 0.0, jnp.where(falls, -value / rates, b.dt))
-        until = jax.lax.stop_gradient(jnp.where(b.fell, until, jnp.inf))
-        fired = jnp.argmax(until <= jnp.min(until) + _instant(b.dt, t))
+        instant, until = _instant(b.dt, t), jnp.where(falls, -value / rates, b.dt)
+        with_end = b.fell[-1] & ~b.at_once & (b.guards > 0.0) & falls & (jnp.abs(until) <= instant)
+        until = jnp.where(b.fell | with_end, jnp.where(b.at_once, 0.0, until), jnp.inf)
+        fired = jnp.argmax(jax.lax.stop_gradient(until <= jnp.min(until) + instant))
         shift = -value[fired] / jax.lax.stop_gradient(rates[fired])
         return fired, jnp.where(b.found & falls[fired], shift, 0.0), velocity, value, rate
 
@@ -484,10 +486,6 @@ def _instant(dt: Array, t: Array) -> Array:
     """Time in s below which two events near time t coincide: by the precision of a step of dt and the rounding of t."""
     eps = float(jnp.finfo(t.dtype).eps)
     return jax.lax.stop_gradient(eps**0.5 * jnp.abs(dt) + rounding(t))
-
-
-def _in(sources: tuple[int, ...], phase: Array) -> Bool[Array, ""]:
-    return jnp.any(phase == jnp.array(sources, phase.dtype))
 
 
 def _traced_once(phase: Callable[[Scalar, State], State]) -> Callable[[Scalar, State], State]:

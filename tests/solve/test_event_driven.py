@@ -86,6 +86,21 @@ def closed_form(p, t):
 P = (9.8, 0.8, 1.0)
 
 
+class UntilItLands(Bouncing):
+    """Runs end at the first bounce."""
+
+    duration = property(lambda self: jnp.sqrt(2.0 * self.height / self.gravity))
+
+
+def test_an_event_at_the_end_of_a_run_happens_before_it():
+    """But for rounding, by which the last step ends above the ground or below."""
+    heights = np.linspace(0.3, 1.4, 12)
+    runs = ensemble(UntilItLands(), {"height": heights}, samples=7, trajectories=["h"])
+    np.testing.assert_array_equal(runs.status, Outcome.COMPLETED)
+    np.testing.assert_array_equal((runs.event_kind == 0).sum("event"), 1)
+    np.testing.assert_allclose(runs.v_end, 0.8 * np.sqrt(2.0 * 9.8 * heights), rtol=1e-9)
+
+
 def test_samples_and_events_are_those_of_the_closed_form():
     run = simulate(Bouncing(), samples=40)
     assert run.attrs["status_text"] == "completed" and run.attrs["scheme"] == "EventDriven"
