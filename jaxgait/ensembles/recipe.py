@@ -37,7 +37,7 @@ from jaxgait.solve.simulate import simulate
 from jaxgait.solve.smooth import MAX_EVENTS, Smooth
 from jaxgait.states import state_variables
 from jaxgait.support import xr
-from jaxgait.support.checks import by_name, warn_user
+from jaxgait.support.checks import by_name, of_class, warn_user
 
 SETTABLE = ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")
 """Options of schemes that `simulate` and the command line take."""
@@ -176,6 +176,7 @@ def again(result: xr.Dataset | str | os.PathLike[str], *, model: Model | None = 
         As `simulate` returns it.
 
     Raises:
+        TypeError: for anything but a result.
         ValueError: for more than one member, for one without its values, and if the attributes do not suffice.
 
     Warns:
@@ -190,6 +191,7 @@ def again(result: xr.Dataset | str | os.PathLike[str], *, model: Model | None = 
         True
     """
     data = open_result(result)
+    of_class("result", data, xr.Dataset, "as simulate and ensemble return it, or the path of its file")
     if is_run(data):
         return run_recipe(data, model).run(0)
     if "status" in data and data["status"].dims:

@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 _MODULES = {
     "jaxgait": ("Variable", "animate", "ensemble", "explore", "fit", "optimize", "simulate"),
-    "jaxgait.ensembles": ("cloud", "grid", "latin_hypercube", "product", "sobol", "summary", "zipped"),
+    "jaxgait.ensembles": ("again", "cloud", "grid", "latin_hypercube", "product", "sobol", "summary", "zipped"),
     "jaxgait.ensembles.members": ("check_members",),
     "jaxgait.ensembles.walks": ("people",),
     "jaxgait.analysis.attractors": ("basin", "bifurcation_diagram"),
