@@ -28,7 +28,7 @@ from jaxgait.outcome import Outcome, failures
 from jaxgait.precision import float64_default
 from jaxgait.run import Run, Sampling
 from jaxgait.support import units
-from jaxgait.support.checks import NEED_A_VALUE, nearest, needs_a_value, not_in_files
+from jaxgait.support.checks import NEED_A_VALUE, nearest, needs_a_value, not_in_files, shown
 
 Observe: TypeAlias = Callable[[Run], Mapping[str, Array]]
 """A function from a run to observables by name."""
@@ -71,6 +71,7 @@ class Measure:
     Raises:
         MeasureError: for a name, also of a dimension, that every ensemble uses otherwise or that files cannot hold.
         ValueError: for a misspelt unit.
+        TypeError: for anything but text for the name, the unit and the long name, and a function.
 
     Examples:
         >>> from jaxgait import Measure
@@ -99,7 +100,11 @@ class Measure:
     """The values that realistic runs of a model have, if it is a number (see `jaxgait.ensembles.realism`)."""
 
     def __post_init__(self) -> None:
-        """Rejects names that are taken or given twice, and misspelt units."""
+        """Rejects arguments in another order, names that are taken or given twice, and misspelt units."""
+        if not (callable(self.function) and all(isinstance(x, str) for x in (self.name, self.unit, self.long_name))):
+            example = "Measure('top', lambda run: run['x'].max(), 'm', 'largest height')"
+            got = ", ".join(map(shown, (self.name, self.function, self.unit, self.long_name)))
+            raise TypeError(f"a measure is made as in {example}, got {got}")
         units.check(self.unit, f"the measure {self.name!r}")
         if twice := next((dim for dim in self.dims if self.dims.count(dim) > 1), None):
             raise MeasureError(f"the measure {self.name!r} has the dimension {twice!r} twice: give each its own name")
@@ -294,7 +299,7 @@ def observer(model: Model, observe: Any) -> Observe | None:
         return cast(Observe, observe)
     raise TypeError(
         "observe must be a function of a run that returns a dict, measures, or names of measures, "
-        f"got {type(observe).__name__} {observe!r}"
+        f"got {type(observe).__name__} {shown(observe)}"
     )
 
 
@@ -354,7 +359,7 @@ def _observed(observe: Observe, run: Run) -> dict[str, Array]:
         raise TypeError(f"observe must return a dict of results by name, got {got}")
     for name, x in found.items():
         if not isinstance(name, str) or not isinstance(x, _NUMBERS):
-            raise TypeError(f"observe must return numbers or arrays by name, got {x!r} for {name!r}")
+            raise TypeError(f"observe must return numbers or arrays by name, got {shown(x)} for {name!r}")
     if wrong := not_in_files(found):
         raise ValueError(f"what observe returns: {wrong}")
     return mask(found, run.status_as_read, getattr(observe, "early", frozenset()))
@@ -444,7 +449,7 @@ def _named(model: Model, one: Any) -> Measure:
         return one
     defined = known(model)
     if not isinstance(one, str):
-        what = f"observe takes measures and names of measures, got {type(one).__name__} {one!r}"
+        what = f"observe takes measures and names of measures, got {type(one).__name__} {shown(one)}"
         raise TypeError(what + ": give it alone, or as Measure(name, function, unit, long_name)" * callable(one))
     if one in defined:
         return defined[one]

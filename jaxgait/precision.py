@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax._src.core import trace_state_clean  # JAX 0.8 to 0.12 have no public name in common for it
 
+from jaxgait.support.checks import shown
 from jaxgait.support.forking import check_threads
 
 Precision = Literal["float64", "float32"]
@@ -51,7 +52,7 @@ def use(precision: Precision) -> Iterator[None]:
         float64
     """
     if precision not in ("float64", "float32"):
-        raise ValueError(f"precision must be 'float64' or 'float32', got {precision!r}")
+        raise ValueError(f"precision must be 'float64' or 'float32', got {shown(precision)}")
     check_threads()
     before = _chosen.set(True)
     searching = jax.config.jax_debug_nans  # type: ignore[attr-defined]

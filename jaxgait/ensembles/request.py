@@ -233,9 +233,9 @@ def _gradient(model: Model, gradient: Any) -> tuple[str, ...]:
     gradient = [gradient] if isinstance(gradient, str) else gradient
     names = tuple(gradient) if isinstance(gradient, Iterable) else ()
     if not (isinstance(gradient, Iterable) and all(isinstance(name, str) for name in names)):
-        raise ValueError(f"gradient must be a list of names, such as ['mass'], got {gradient!r}")
+        raise ValueError(f"gradient must be a list of names, such as ['mass'], got {checks.shown(gradient)}")
     if isinstance(gradient, set | frozenset):
-        raise ValueError(f"gradient must be a list of names, because a set has no order, got {gradient!r}")
+        raise ValueError(f"gradient must be a list of names, because a set has no order, got {checks.shown(gradient)}")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"gradient names {', '.join(twice)} twice")
@@ -252,7 +252,7 @@ def _kept(trajectories: Any) -> bool | tuple[str, ...]:
     names = [trajectories] if isinstance(trajectories, str) else trajectories
     names = [*names] if isinstance(names, Iterable) else names  # what only iterates can be read once
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-        raise ValueError(f"trajectories must be True, False or names such as ['knee_angle'], got {names!r}")
+        raise ValueError(f"trajectories must be True, False or names such as ['knee_angle'], got {checks.shown(names)}")
     return tuple(sorted({*names})) or False
 
 

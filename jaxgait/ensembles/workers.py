@@ -24,6 +24,7 @@ from tqdm import tqdm
 from jaxgait.ensembles.plan import Plan, Task, default_workers, run_task, task_of, with_invalid
 from jaxgait.ensembles.store import store_library
 from jaxgait.outcome import NoResult, failures
+from jaxgait.support.checks import shown
 
 Results: TypeAlias = dict[str, np.ndarray]
 
@@ -133,7 +134,7 @@ def connected(cluster: Any) -> Any:
             raise ConnectionError(f"the Dask client is {cluster.status}: make another one, such as Client(cluster)")
         return cluster
     if not isinstance(cluster, str):
-        raise TypeError(f"cluster must be an address such as 'tcp://host:8786' or a dask Client, got {cluster!r}")
+        raise TypeError(f"cluster must be an address such as 'tcp://host:8786' or a dask Client, got {shown(cluster)}")
     try:
         with _quiet():
             return distributed.Client(cluster, timeout=_PATIENCE)

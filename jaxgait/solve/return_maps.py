@@ -17,7 +17,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from jaxgait.kinds import HybridModel, Transition
-from jaxgait.model import Model, Scalar, State
+from jaxgait.model import Model, Scalar, State, as_model
 from jaxgait.outcome import Outcome
 from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
@@ -328,9 +328,8 @@ class PoincareMap:
         counted = [name for name, tr in transitions.items() if not tr.ends and self.section in (None, name)]
         if not counted:
             lasting = [name for name, tr in transitions.items() if not tr.ends]
-            raise ValueError(
-                f"section must be a transition that does not end the motion, {lasting}: got {self.section!r}"
-            )
+            what = f"section must be a transition that does not end the motion, {lasting}"
+            raise ValueError(f"{what}: got {checks.shown(self.section)}")
         after = {phase for name in counted for phase in _phases_after(transitions[name])}
         phases = after if self.phase is None else {self.phase}
         if len(phases) > 1:
@@ -391,6 +390,7 @@ class StroboscopicMap:
         Raises:
             ValueError: for a model without a period, for a phase of one that moves smoothly, and for a scheme that
                 has no exact derivatives.
+            TypeError: for anything but a model.
         """
         return self.tried(model, z)[0]
 
@@ -406,7 +406,7 @@ class StroboscopicMap:
             >>> sentence(Prosthesis(), int(code))
             'completed'
         """
-        if model.period is None:
+        if as_model(model).period is None:
             raise ValueError(f"{type(model).__name__} is not driven with a period: use PoincareMap")
         check_period(model)
         scheme = self.scheme_of(model)
@@ -437,7 +437,7 @@ class StroboscopicMap:
             >>> print(StroboscopicMap().first_point(Prosthesis()).shape)
             (4,)
         """
-        return ravel_pytree(start_state(model, None))[0]
+        return ravel_pytree(start_state(as_model(model), None))[0]
 
     def scheme_of(self, model: Model) -> Scheme:
         """The scheme in use: the given one with the options that suit the model, or the model's default.
@@ -465,7 +465,7 @@ class StroboscopicMap:
             >>> print(y._fields[0], y[0])
             theta_b 0.36
         """
-        own, unravel = ravel_pytree(start_state(model, None))
+        own, unravel = ravel_pytree(start_state(as_model(model), None))
         z = jnp.asarray(z, float)
         if z.shape != own.shape:
             raise ValueError(f"a point has {own.size} numbers, those of the state, got the shape {z.shape}")

@@ -100,7 +100,7 @@ def _chosen(model: Model, scheme: Any) -> type[Scheme]:
             raise ValueError(f"no scheme {scheme!r}: {hint}")
         scheme = named[scheme]
     if not (isinstance(scheme, type) and issubclass(scheme, Scheme)):
-        raise TypeError(f"scheme must be a scheme such as Smooth, its name or an instance, got {scheme!r}")
+        raise TypeError(f"scheme must be a scheme such as Smooth, its name or an instance, got {checks.shown(scheme)}")
     _check_suits(model, scheme)
     return scheme
 

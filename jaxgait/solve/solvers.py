@@ -41,7 +41,7 @@ def as_solver(solver: Any) -> diffrax.AbstractSolver:
     if isinstance(solver, str) and solver in SOLVERS:
         return SOLVERS[solver]()
     otherwise = f"give a diffrax solver, such as diffrax.Tsit5(), or one of {', '.join(SOLVERS)}"
-    raise ValueError(f"no solver {solver!r}: {nearest(solver, SOLVERS, limit=1, otherwise=otherwise)}")
+    raise ValueError(f"no solver {checks.shown(solver)}: {nearest(solver, SOLVERS, limit=1, otherwise=otherwise)}")
 
 
 def check_solver(solver: Any, *, adaptive: bool) -> None:
@@ -56,7 +56,7 @@ def check_solver(solver: Any, *, adaptive: bool) -> None:
         >>> check_solver(diffrax.Kvaerno5(), adaptive=True)
     """
     if not isinstance(solver, diffrax.AbstractSolver):
-        raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {solver!r}")
+        raise ValueError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {checks.shown(solver)}")
     name, terms = type(solver).__name__, solver.term_structure
     kind = get_origin(terms) or terms
     if not isinstance(kind, type) or issubclass(kind, diffrax.MultiTerm) or not issubclass(kind, diffrax.AbstractTerm):

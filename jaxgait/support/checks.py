@@ -304,7 +304,7 @@ def positive(name: str, value: Any, unit: str = "", *, below: float = math.inf) 
     wanted = f"a positive number{f' of {unit}' if unit else ''}" + (f" below {below:g}" if below < math.inf else "")
     number = real(value)
     if number is None or not (math.isfinite(number) and 0 < number < below):
-        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+        raise ValueError(f"{name} must be {wanted}, got {shown(value)}")
     return number
 
 
@@ -315,7 +315,7 @@ def flag(name: str, value: Any) -> bool:
         ValueError: for anything else.
     """
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
+        raise ValueError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
 
 
@@ -326,7 +326,7 @@ def one_of(name: str, value: Any, known: Sequence[str] | Mapping[str, Any]) -> s
         ValueError: for any other value, listing the names.
     """
     if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, got {value!r}")
+        raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, got {shown(value)}")
     return value
 
 

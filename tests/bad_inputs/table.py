@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 _MODULES = {
-    "jaxgait": ("Variable", "animate", "ensemble", "explore", "fit", "optimize", "simulate"),
+    "jaxgait": ("Measure", "Variable", "animate", "ensemble", "explore", "fit", "optimize", "simulate"),
     "jaxgait.ensembles": ("again", "cloud", "grid", "latin_hypercube", "product", "sobol", "summary", "zipped"),
     "jaxgait.ensembles.members": ("check_members",),
     "jaxgait.ensembles.walks": ("people",),
@@ -44,7 +44,7 @@ _MODULES = {
     "jaxgait.plot.strides": ("over_stride",),
     "jaxgait.plot.style": ("save",),
     "jaxgait.parameters": ("parameter", "with_parameters"),
-    "jaxgait.solve.periodic": ("PoincareMap", "fixed_point", "orbit"),
+    "jaxgait.solve.periodic": ("PoincareMap", "StroboscopicMap", "fixed_point", "orbit"),
     "jaxgait.parts": ("with_parts",),
     "jaxgait.models.prosthesis.model": ("Prosthesis",),
     "jaxgait.models.tree.model": ("TreeModel",),
