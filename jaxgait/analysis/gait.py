@@ -7,13 +7,21 @@ samples per stride).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Real
 
 from jaxgait.precision import float64_default
+from jaxgait.support import checks
 from jaxgait.support.checks import shown
 
+Curve: TypeAlias = Real[Array | np.ndarray, " samples"] | Sequence[float | int]
+"""Samples of a curve at equal intervals."""
+Table: TypeAlias = Real[Array | np.ndarray, "strides phases"] | Sequence[Sequence[float | int]]
+"""A stride table."""
 REGULAR, IRREGULAR, UNKNOWN = 1, 0, -1
 MAX_ORDER = 4
 COMPARED_STRIDES = 2 * MAX_ORDER + 1
@@ -25,11 +33,11 @@ ROUNDINGS = 8.0
 
 
 @float64_default
-def stride_table(curve: Float[Array, " samples"], samples_per_stride: int) -> Float[Array, "strides phases"]:
+def stride_table(curve: Curve, samples_per_stride: int) -> Float[Array, "strides phases"]:
     """Cuts a curve (in its unit) sampled at equal phases into whole strides; the remaining samples are dropped.
 
     Raises:
-        ValueError: for less than one stride.
+        ValueError: for less than one stride, and for anything but a curve.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -37,21 +45,22 @@ def stride_table(curve: Float[Array, " samples"], samples_per_stride: int) -> Fl
         >>> stride_table(jnp.arange(9.0), 4).shape
         (2, 4)
     """
-    strides = curve.shape[0] // samples_per_stride
+    curve = _samples("curve", curve)
+    strides = curve.shape[0] // checks.count("samples_per_stride", samples_per_stride)
     if strides < 1:
         raise ValueError(f"{curve.shape[0]} samples are less than one stride of {samples_per_stride}")
     return curve[: strides * samples_per_stride].reshape(strides, samples_per_stride)
 
 
 @float64_default
-def correlation(x: Real[Array, " samples"], y: Real[Array, " samples"]) -> Float[Array, ""]:
+def correlation(x: Curve, y: Curve) -> Float[Array, ""]:
     """Gait correlation coefficient rho (no dimension) of two curves at the same equally spaced times.
 
     ``Cov(x, y) / sqrt(D(x) D(y))`` with time averages by the trapezoidal rule; 1 for equal shapes, -1 for opposite ones
     (Lü et al. 2020, eq. 25); NaN for a constant curve, which has no shape.
 
     Raises:
-        ValueError: for curves of different lengths.
+        ValueError: for curves of different lengths, and for anything but curves.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -60,9 +69,7 @@ def correlation(x: Real[Array, " samples"], y: Real[Array, " samples"]) -> Float
         >>> round(float(correlation(jnp.sin(phase), jnp.cos(phase - 1.0))), 4)
         0.8415
     """
-    if x.shape != y.shape:
-        raise ValueError(f"x and y must have the same number of samples, got the shapes {x.shape} and {y.shape}")
-    x, y = (a if jnp.issubdtype(a.dtype, jnp.floating) else a.astype(float) for a in (x, y))
+    x, y = _pair("x", x, "y", y)
     weights = jnp.ones_like(x).at[jnp.array([0, -1])].set(0.5)
     weights = weights / jnp.sum(weights)
     mean = lambda values: jnp.sum(weights * values)
@@ -81,7 +88,7 @@ def _stride_difference(table: Float[Array, "strides phases"], order: int) -> Flo
 
 @float64_default
 def subharmonic_order(
-    table: Float[Array, "strides phases"],
+    table: Table,
     tolerance: float | Float[Array, ""] = float(PERIODICITY_TOLERANCE),
     most: int = MAX_ORDER,
 ) -> Int[Array, ""]:
@@ -97,7 +104,7 @@ def subharmonic_order(
         most: the largest order that is looked for.
 
     Raises:
-        ValueError: for too few strides.
+        ValueError: for too few strides, and for anything but a table.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -106,7 +113,8 @@ def subharmonic_order(
         >>> int(subharmonic_order(every_other))
         2
     """
-    if table.shape[0] <= most:
+    table = _samples("table", table, ("strides", "phases"))
+    if table.shape[0] <= checks.count("most", most, least=0):
         raise ValueError(f"the order needs more than {most} strides, got {table.shape[0]}")
     order = jnp.zeros((), jnp.int32)
     for m in range(most, 0, -1):
@@ -115,9 +123,7 @@ def subharmonic_order(
 
 
 @float64_default
-def spectrum(
-    curve: Float[Array, " samples"], strides: int
-) -> tuple[Float[Array, " frequencies"], Float[Array, " frequencies"]]:
+def spectrum(curve: Curve, strides: int) -> tuple[Float[Array, " frequencies"], Float[Array, " frequencies"]]:
     """Amplitude spectrum of a curve over a whole number of strides.
 
     Args:
@@ -135,6 +141,8 @@ def spectrum(
         >>> print([round(float(x), 2) for x in frequencies[:3]], [round(float(x), 2) for x in amplitudes[:3]])
         [0.0, 0.5, 1.0] [0.0, 0.1, 1.0]
     """
+    checks.count("strides", strides)
+    curve = _samples("curve", curve)
     n = curve.shape[0]
     amplitude = jnp.abs(jnp.fft.rfft(curve)) * (2.0 / n)
     single = [0, n // 2] if n % 2 == 0 else [0]  # the mean and the highest frequency have no mirror image
@@ -185,12 +193,33 @@ def subharmonic_limit(
     return float(parameter[first]), [s for s in irregular if s[1] != left_behind]
 
 
+def _samples(name: str, values: Curve | Table, axes: tuple[str, ...] = ("samples",)) -> Array:
+    """What a user gives as a curve or a table, in any unit, as an array of floating-point numbers."""
+    try:
+        x = jnp.asarray(values)
+    except (TypeError, ValueError):
+        x = None
+    if x is None or jnp.iscomplexobj(x) or x.ndim != len(axes) or not x.size:
+        got = shown(values) if x is None or not x.ndim else f"the shape {x.shape}, {x.dtype.name}"
+        raise ValueError(f"{name} must be real numbers of the shape ({', '.join(axes)}), got {got}")
+    return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)
+
+
+def _pair(name: str, values: Curve, other: str, others: Curve) -> tuple[Array, Array]:
+    """Two curves at the same times."""
+    x, y = _samples(name, values), _samples(other, others)
+    if x.shape != y.shape:
+        what = f"{name} and {other} must have the same number of samples"
+        raise ValueError(f"{what}, got the shapes {x.shape} and {y.shape}")
+    return x, y
+
+
 _EVEN = 0.5
 """Largest difference of neighbouring second differences on a smooth curve, relative to the middle one."""
 
 
 @float64_default
-def maximum(curve: Float[Array, " samples"]) -> Float[Array, ""]:
+def maximum(curve: Curve) -> Float[Array, ""]:
     """Largest value of a curve sampled at equal intervals, in its unit.
 
     Where the curve is smooth about its largest sample, the vertex of the parabola through that sample and its
@@ -204,6 +233,7 @@ def maximum(curve: Float[Array, " samples"]) -> Float[Array, ""]:
         >>> print(round(float(jnp.sin(t).max()), 6), round(float(maximum(jnp.sin(t))), 6))
         0.999574 0.999999
     """
+    curve = _samples("curve", curve)
     if curve.shape[0] < 5:
         return jnp.max(curve)
     i = jnp.clip(jnp.argmax(curve), 2, curve.shape[0] - 3)
@@ -218,7 +248,7 @@ def maximum(curve: Float[Array, " samples"]) -> Float[Array, ""]:
 
 
 @float64_default
-def minimum(curve: Float[Array, " samples"]) -> Float[Array, ""]:
+def minimum(curve: Curve) -> Float[Array, ""]:
     """Least value of a curve sampled at equal intervals, in its unit; see `maximum`.
 
     Examples:
@@ -227,11 +257,11 @@ def minimum(curve: Float[Array, " samples"]) -> Float[Array, ""]:
         >>> round(float(minimum((jnp.linspace(0.0, 1.0, 8) - 0.5) ** 2)), 6)
         0.0
     """
-    return -maximum(-curve)
+    return -maximum(-_samples("curve", curve))
 
 
 @float64_default
-def refined(curve: Float[Array, " samples"], slope: Float[Array, " samples"], count: int) -> Float[Array, " values"]:
+def refined(curve: Curve, slope: Curve, count: int) -> Float[Array, " values"]:
     """Values between samples at equal intervals, by the cubics with the curve's slopes, without the last sample.
 
     Args:
@@ -246,6 +276,8 @@ def refined(curve: Float[Array, " samples"], slope: Float[Array, " samples"], co
         >>> print(refined(t**3, 3.0 * t**2, 2))
         [ 0.     0.125  1.     3.375  8.    15.625]
     """
+    checks.count("count", count)
+    curve, slope = _pair("curve", curve, "slope", slope)
     start, end, rise = slope[:-1, None], slope[1:, None], jnp.diff(curve)[:, None]
     s = jnp.arange(count)[None] / count
     cubic = s * (start + s * (3.0 * rise - 2.0 * start - end + s * (start + end - 2.0 * rise)))

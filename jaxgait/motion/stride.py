@@ -40,12 +40,12 @@ POINTS_PER_STRIDE = 101
 EVEN_WITHIN = 0.1
 """Largest deviation from even sample times, in steps, that counts as rounding (to 1 ms at 100 Hz: 0.05)."""
 
-_PATH = "joint angles have no path of the hip: name them hip_flexion_r, knee_angle_r, ankle_angle_r, with --speed"
+_PATH = "no path of the hip? name angles hip_flexion_r, knee_angle_r, ankle_angle_r, with --speed"
 _ADVICE = {
-    "time_s": "time_s is the percentage of the cycle / 100 times the stride time in s",
+    "time_s": "time_s is percent / 100 * stride time",
     "hip_x_m": _PATH,
     "hip_y_m": _PATH,
-    "thigh_rad": "thigh_rad, from the vertical, is hip flexion less the forward tilt of the pelvis",
+    "thigh_rad": "thigh_rad is hip flexion less pelvis tilt",
 }
 
 SHANK = ("shank", "shin", "tibia", "lower_leg", "lowerleg")

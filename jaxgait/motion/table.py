@@ -32,10 +32,13 @@ from jaxgait.motion.text import (
     number,
     trimmed,
 )
-from jaxgait.support.checks import count_of, first_few, warn_user
+from jaxgait.support.checks import count_of, first_few, fitting, warn_user
 
 MAX_BYTES = 16 * 2**20
 """Largest file in bytes: a stride of 100 000 samples has less."""
+
+_HINTS = 170
+"""Letters of the hints at missing columns, which with the names of the first ones make an error of 300."""
 
 _REMARK = re.compile(r"\b(\w+)\s*=\s*([^\s;][^;]*?)\s*(?=$|;|,\D|\s\w+\s*=)")
 
@@ -185,9 +188,10 @@ def named_columns(
     missing, others = [n for n in wanted if n not in found], [n for n in found if n not in (*wanted, *distinct)]
     if missing:
         hints = dict.fromkeys(_instead(name, others) or advice.get(name, "") for name in missing)
-        column = f"column{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}"
+        column = f"column{'s' if len(missing) > 1 else ''} {first_few([*map(repr, missing)], 3)}"
         what = f"no {column}; it has {reprlib.repr(', '.join(found))}"
-        raise header.error(what, "; ".join(filter(None, hints)) or f"needed are {', '.join(wanted)}", missing[0])
+        hint = fitting([*filter(None, hints)], _HINTS) or f"needed are {', '.join(wanted)}"
+        raise header.error(what, hint, missing[0])
     return {name: found.index(name) for name in wanted}
 
 

@@ -33,7 +33,7 @@ def trade_offs(fronts: Mapping[str, xr.Dataset] | xr.Dataset) -> Figure:
         fronts: results of `jaxgait.optimization.front` for the same objectives.
 
     Raises:
-        ValueError: for no fronts, and for fronts of different objectives or parameters.
+        ValueError: for no fronts, for fronts without a point, and for fronts of different objectives or parameters.
 
     Examples:
         >>> import xarray as xr
@@ -46,6 +46,8 @@ def trade_offs(fronts: Mapping[str, xr.Dataset] | xr.Dataset) -> Figure:
     """
     named = {str(fronts.attrs.get("method")): fronts} if isinstance(fronts, xr.Dataset) else dict(fronts)
     (x, y, *others), parameters = _common(named)
+    if not any(front[x].size for front in named.values()):
+        raise ValueError("give fronts with points to draw, got none: every search failed, or a selection left none")
     shown = [*others, *parameters]
     with style():
         figure, axes = panels.grid(len(shown), (4.6, 3.8), extra=(0.4, 0.0), sharex=True, sharey=True)

@@ -79,19 +79,28 @@ def _panels(count: int, names: Sequence[str], high: float) -> tuple[Figure, list
 
 def _longest(change: Float[np.ndarray, "measures parameters"], count: int) -> np.ndarray:
     """The parameters with the longest bars, relative to the longest one of each measure; the longest first."""
-    size = np.nan_to_num(np.abs(change))
-    share = (size / np.maximum(size.max(axis=1, keepdims=True), 1e-300)).max(axis=0)
+    size = np.abs(_finite(change))
+    largest = np.nanmax(size, axis=1, keepdims=True, initial=1e-300)
+    share = np.where(np.isinf(change), np.inf, np.nan_to_num(size / largest)).max(axis=0)
     kept = np.argsort(-share, kind="stable")[:count]
     return kept[share[kept] > 0.0] if share.any() else kept
 
 
+def _finite(change: np.ndarray) -> np.ndarray:
+    """Changes with NaN for infinite ones, as of a square root at zero, which no bar can show."""
+    return np.where(np.isinf(change), np.nan, change)
+
+
 def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> BarContainer:
     at = np.arange(one.sizes["parameter"])
-    bars = ax.barh(at, one.change, height=0.7, color=colours)
+    change = _finite(one.change.values)
+    bars = ax.barh(at, change, height=0.7, color=colours)
     ax.plot(one.difference, at, "o", color="black", mfc="white", ms=4)
+    for i in np.flatnonzero(np.isinf(one.change.values)).tolist():
+        ax.text(0.0, i, " infinite", va="center")
     ax.axvline(0.0, color="black", lw=0.8)
     ax.margins(x=0.08)
-    power, unit = _power(one.change.values), str(one.measure_unit.values)
+    power, unit = _power(change), str(one.measure_unit.values)
     scaled = f"$10^{{{power}}}$ {unit}".removesuffix(" 1") if power else unit
     ax.set_xlabel(axis_label("change for 1 %", scaled))
     ax.set_axisbelow(True)

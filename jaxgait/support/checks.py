@@ -7,6 +7,7 @@ import difflib
 import functools
 import importlib
 import inspect
+import itertools
 import math
 import numbers
 import operator
@@ -195,6 +196,22 @@ def first_few(items: Sequence[str], limit: int = 6) -> str:
     """
     more = f" and {len(items) - limit} more" if len(items) > limit else ""
     return ", ".join(items[:limit]) + more
+
+
+def fitting(items: Sequence[str], letters: int) -> str:
+    """The first items, joined by semicolons, that fit into some letters; the first one in any case, and cut if alone.
+
+    Examples:
+        >>> from jaxgait.support.checks import fitting
+        >>> print(fitting(["RASI is missing", "RKNE is missing", "no forces"], 32))
+        RASI is missing; RKNE is missing
+    """
+    kept = [
+        text
+        for text, size in zip(items, itertools.accumulate(len(x) + 2 for x in items), strict=True)
+        if size - 2 <= letters
+    ]
+    return "; ".join(kept) or "".join(f"{x[: letters - 3]}..." for x in items[:1])
 
 
 def is_concrete(tree: Any) -> bool:

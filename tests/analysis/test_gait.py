@@ -111,6 +111,15 @@ def test_no_subharmonic_limit_of_bad_input(values, orders, message):
         gait.subharmonic_limit(np.array(values), np.array(orders))
 
 
+def test_curves_and_tables_may_be_lists():
+    assert float(gait.maximum([1, 2, 4])) == 4.0 and float(gait.minimum([1, 2, 4])) == 1.0
+    assert float(gait.correlation([1, 2, 4], [2, 4, 8])) == pytest.approx(1.0)
+    assert int(gait.subharmonic_order([[0.0, 1.0]] * 9)) == 1
+    assert gait.stride_table([1, 2, 3], 2).tolist() == [[1.0, 2.0]]
+    assert gait.spectrum([1, 0, -1, 0], 1)[1].tolist() == [0.0, 1.0, 0.0]
+    assert gait.refined([1, 2], [1, 1], 2).tolist() == [1.0, 1.5]
+
+
 def test_less_than_a_stride_raises():
     with pytest.raises(ValueError, match="less than one stride"):
         gait.stride_table(jnp.ones(5), 10)

@@ -196,6 +196,14 @@ def test_impossibly_short_strides_raise_with_their_time():
         _at_period(0.35)
 
 
+def test_reasons_are_as_many_as_a_message_holds():
+    with pytest.raises(MotionFormatError, match=r"no stride is usable of \d+: at .* see --gap") as caught:
+        _at_period(
+            0.35, warnings=tuple(f"a warning of {n} words about a marker, its segment and a plate" for n in range(9))
+        )
+    assert len(str(caught.value)) <= 300
+
+
 def _at_period(period: float, **options):
     """The walk in a time of which a stride takes so many s, at 200 Hz."""
     faster = walker.walker().period / period

@@ -56,6 +56,16 @@ def test_the_longest_of_any_panel_are_kept_and_what_has_no_bar_is_not():
     assert [ax.get_xlabel()[14:] for ax in small.axes] == [" ($10^{-3}$)", " ($10^{-5}$ N)"] and not small.legends
 
 
+def test_an_infinite_change_is_named_and_hides_no_other():
+    figure = tornado(made([[1.0, np.inf, 0.5], [-np.inf, 1e-5, 0.0]]))
+    figure.draw_without_rendering()
+    first, second = figure.axes
+    assert sorted(text.get_text() for text in first.get_yticklabels()) == ["a", "b", "c"]
+    assert [[text.get_text() for text in ax.texts] for ax in (first, second)] == [[" infinite"]] * 2
+    np.testing.assert_array_equal(lengths(first), [1.0, np.nan, 0.5])
+    assert "10^{-5}" in second.get_xlabel()
+
+
 def test_bars_that_runs_do_not_confirm_are_hatched():
     figure = tornado(made([[3.0, -2.0, 0.5]]).assign_attrs(lost="a", disagree="c"))
     assert [bar.get_hatch() for bar in figure.axes[0].patches] == ["////", None, "////"]

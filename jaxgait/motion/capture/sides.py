@@ -142,26 +142,35 @@ def _ended(cuts: list[StrideCurve], trials: Sequence[Trial]) -> tuple[list[Strid
     return cuts, [f"the only stride ends {1e3 * moved:+.0f} ms from its heel strike, where thigh and shank repeat best"]
 
 
+_LETTERS = 285
+"""Most letters of why there is no stride, with the advice: with the name of a file, an error of some 300."""
+
+
 def _no_stride(trials: Sequence[Trial], strides: Sequence[StrideCurve]) -> MotionFormatError:
-    recording = trials[0].leg.recording
+    recording, side = trials[0].leg.recording, trials[0].leg.side
     # marks may be of another record, as of one that was cut
     events = trials[0].own.events.notes if recording.marks else ()
-    warnings = "".join(f"; {line}" for line in (*events, *recording.warnings, *trials[0].leg.warnings)[:4])
+    warnings = [*events, *recording.warnings, *trials[0].leg.warnings]
     if strides:
-        reasons = "; ".join(f"at {s.start:.2f} s {s.reason}" for s in strides[:4])
-        what = f"no stride is usable of {len(strides)}: {reasons}{warnings}"
+        first, *others = [f"at {s.start:.2f} s {s.reason}" for s in strides]
         knee = max(float(np.ptp(s.signals["knee_rad"])) for s in strides)  # NaN where markers are missing
         tiny = bool(recording.angles) and not recording.markers and math.degrees(knee) < MIN_KNEE_RANGE
         header = "radians in a file that states degrees? correct its header"
-        advice = header if tiny else "see --gap and --cutoff, or correct the file"
-        return recording.error(what, advice)
-    strikes = [checks.count_of(t.own.events.strikes.size, "heel strike", "heel strikes") for t in trials]
-    if trials[1:]:
-        each = ", ".join(f"{count} in {t.name}" for count, t in zip(strikes, trials, strict=True))
-        what = f"no whole stride of the {trials[0].leg.side} leg: {each}{warnings}"
-        return MotionFormatError(what, "two in one trial are needed: give longer trials, or the other leg (--leg)")
-    what = f"no whole stride: {strikes[0]} of the {trials[0].leg.side} leg{warnings}"
-    return recording.error(what, "two are needed: give a longer trial, or the other leg (--leg)")
+        advice = header if tiny else "see --gap and --cutoff"
+        what = [f"no stride is usable of {len(strides)}: {first}", *others[:1], *warnings, *others[1:]]
+    elif trials[1:]:
+        strikes = [f"{_strikes(t)} in {t.name}" for t in trials]
+        what = [f"no whole stride of the {side} leg: {checks.first_few(strikes, 4)}", *warnings]
+        advice = "two in one trial are needed: give longer trials, or the other leg (--leg)"
+    else:
+        what = [f"no whole stride: {_strikes(trials[0])} of the {side} leg", *warnings]
+        advice = "two are needed: give a longer trial, or the other leg (--leg)"
+    text = checks.fitting(what, _LETTERS - len(advice))
+    return MotionFormatError(text, advice) if trials[1:] and not strides else recording.error(text, advice)
+
+
+def _strikes(trial: Trial) -> str:
+    return checks.count_of(trial.own.events.strikes.size, "heel strike", "heel strikes")
 
 
 def without_strides(found: SideStrides) -> list[str]:
