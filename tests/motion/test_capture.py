@@ -344,6 +344,20 @@ def test_a_code_for_missing_values_spoils_its_own_stride_alone():
     assert walk.segments == pytest.approx(clean.segments, abs=1e-3)
     np.testing.assert_allclose(walk.mean["shank_rad"], clean.mean["shank_rad"], atol=0.01)
     assert any("markers jump within a frame: RKNE by 1.73e+04 m at 1.50 s" in line for line in walk.warnings)
+    assert not any("several passes" in line for line in walk.warnings)
+
+
+def test_passes_one_after_the_other_in_a_file_are_named():
+    w = walker.walker(duration=3.0)
+    markers, time = {k: np.concatenate([x, x]) for k, x in w.markers.items()}, np.arange(2 * w.time.size) / w.rate
+    walk = measure([recording(dataclasses.replace(w, markers=markers, time=time))])
+    (line,) = (line for line in walk.warnings if "markers jump" in line)
+    assert " at 3.00 s" in line and line.endswith("several passes in one file? give each of them as a file of its own")
+
+
+def test_a_given_speed_in_another_unit_is_named():
+    walk = measure([recording(walker.walker(duration=3.0))], speed=4.5)
+    assert "the given speed is 4.5 m/s: km/h? divide by 3.6" in walk.warnings
 
 
 def test_forces_that_are_none_of_a_foot_are_left_out():

@@ -225,6 +225,11 @@ BROKEN = {
         "\n".join(["time,Fx,Fy,Fz", *(f"{10 * i},1,0,700" for i in range(50))]),
         "line 3, column time: frames are 10 s apart, too far to show a walk; milliseconds? divide by 1000",
     ),
+    "numbers of frames": (
+        "plate.csv",
+        "\n".join(["time,Fx,Fy,Fz", *(f"{i},1,0,700" for i in range(50))]),
+        "name the column time_ms; numbers of frames? divide by their rate",
+    ),
     "too uneven": ("walk.csv", _cell(CSV, 12, 0, "0.1042", ","), "too uneven"),
     "a picture": ("walk.trc", b"\x89PNG\r\n\x1a\n\x00\x00" + bytes(600), "is not a text file"),  # C3D: second byte P
     "a workbook": ("walk.csv", b"PK\x03\x04", "an Excel or OpenDocument workbook"),

@@ -26,7 +26,7 @@ from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.motion.capture.trials import together, with_own_names
 from jaxgait.motion.capture.weight import check_mass, person
 from jaxgait.motion.harmonics import check_harmonics, choose_harmonics
-from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, inside
+from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, SPEED, guess_speed, inside
 from jaxgait.motion.recording import AssumedPath, Recording
 from jaxgait.motion.stride import LOAD, POINTS_PER_STRIDE, SIGNALS, UNITS, Stride, record_person
 from jaxgait.motion.verdict import judge
@@ -278,6 +278,8 @@ def _measured(
     mass = check_mass(mass)
     speed = None if speed is None else checks.positive("speed", speed, "m/s")
     recordings, twice = with_own_names(together(recordings))
+    if speed is not None and not inside(speed, SPEED.possible):
+        twice.append(f"the given speed is {speed:.4g} m/s: {guess_speed(speed)}")
     recordings = with_one_flexion(recordings)
     moved = [with_hip_path(recording, sides, options, speed) for recording in recordings]
     if all(one is not other for one, other in zip(recordings, moved, strict=True)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -115,6 +116,8 @@ def clock(
     if rate < LOWEST_RATE:
         what = f"frames are {1 / rate:.4g} s apart, too far to show a walk"
         advice = "milliseconds? divide by 1000, or name the column time_ms"
+        if math.isclose(rate, 1.0):
+            advice += "; numbers of frames? divide by their rate"
         raise MotionFormatError(what, advice, file, int(lines[1]) + 1, "time")
     even = time[0] + np.arange(time.size) / rate
     off = float(np.max(np.abs(time - even))) * rate
