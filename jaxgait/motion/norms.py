@@ -143,15 +143,15 @@ def _fits(signal: str, samples: np.ndarray, kind: int) -> bool:
     return all(inside(FIGURES[name](samples), norm[kind]) for name, norm in SIGNAL_NORMS[signal].items())
 
 
-def inside(value: float, span: Range) -> bool:
-    """Whether a value is in a range, both in the same unit.
+def inside(value: float, span: Range, margin: float = 0.0) -> bool:
+    """Whether a value is in a range, or beyond it by a margin at most, all in the same unit.
 
     Examples:
         >>> from jaxgait.motion.norms import PERIOD, inside
         >>> print(inside(1.1, PERIOD.usual), inside(1.1e3, PERIOD.possible))  # s, and ms taken for s
         True False
     """
-    return span[0] <= value <= span[1]
+    return span[0] - margin <= value <= span[1] + margin
 
 
 def guess_time(period: float, step: float) -> str:

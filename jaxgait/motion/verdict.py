@@ -20,7 +20,7 @@ import numpy as np
 from jaxgait.motion import MotionFormatError, norms
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.norms import FIGURES, SIGNAL_NORMS, Norm, inside
-from jaxgait.motion.stride import SIGNALS, UNITS, Cycle, Series, Stride, close, embedded_stride, fourier, sampled
+from jaxgait.motion.stride import LOAD, SIGNALS, UNITS, Cycle, Series, Stride, close, embedded_stride, fourier, sampled
 
 JUMP = (0.08, 0.20)
 """Closure error as a share of a signal's range: above the first unusual, above the second impossible."""
@@ -44,6 +44,8 @@ DEFAULT_HARMONICS = 8
 MAX_STRIKE_SHIFT = 8
 """Percent of a stride by which the record may start before or after heel strike without a warning."""
 ANGLES_PER_STRIDE = 100
+_RINGING = 0.1
+"""By how much the series of a force that jumps leaves its range, as a fraction of that (Gibbs: 0.09 of the jump)."""
 PATHOLOGICAL = "a pathological gait, or a mistake?"
 MEASURED_ADVICE = "check the names of markers, or of joint angles and their unit, and the events (heel strikes)"
 """For a stride of a recording, in whose file there are no columns to correct."""
@@ -256,7 +258,8 @@ def _ranges(v: Verdict) -> Iterator[Finding]:
             advice = "was it measured? a joint that is kept still on purpose needs check=False"
             yield Finding(f"is {x[0] + 0.0:g} {UNITS[k]} throughout", advice, True, k)
             continue
-        outside = [(f, norm) for f, norm in SIGNAL_NORMS[k].items() if not inside(FIGURES[f](x), norm.usual)]
+        rings = _RINGING * float(np.ptp(x)) if k in LOAD and v.stride.harmonics and not v.stride.measured else 0.0
+        outside = [(f, n) for f, n in SIGNAL_NORMS[k].items() if not inside(FIGURES[f](x), n.usual, rings)]
         impossible = [(f, norm) for f, norm in outside if not inside(FIGURES[f](x), norm.possible)]
         if impossible:
             distance = v.stride_length * np.arange(x.size) / x.size

@@ -146,6 +146,18 @@ def test_a_load_is_judged_too():
         fitted(weights, PERIOD, SPEED)
 
 
+def test_the_ringing_of_a_record_is_no_wrong_force():
+    """A record holds series: those of a force of 850 N ring by 34 N, which was called a mistake of the plate."""
+    walk = embedded_stride(REFERENCE_GAITS[0])
+    force = sampled(fourier(np.where(np.arange(100) < 58, 850.0, 0.0), 6), 100)
+    of_record = dataclasses.replace(
+        walk, signals={**walk.signals, "ground_y_N": np.append(force, force[0])}, harmonics=6
+    )
+    assert force.min() < -30.0 and not judge(of_record).lines()
+    (line,) = judge(dataclasses.replace(of_record, harmonics=None)).lines()
+    assert "ground_y_N: lowest value" in line
+
+
 def test_a_recording_has_no_columns_to_correct():
     """Neither an advice to convert a column nor one to cut out rows, and nothing of a file's columns."""
     twice = {k: (lambda x: np.append(np.tile(x[:-1:2], 2), x[0])) for k in SIGNALS}
