@@ -39,6 +39,8 @@ _MODULES = {
     "jaxgait.models.jumper.robot": ("JumpingRobot",),
     "jaxgait.mechanics.friction": ("Dahl", "Stribeck"),
     "jaxgait.mechanics.spatial": ("Link", "hinge"),
+    "jaxgait.models.tree.mjcf": ("from_mujoco",),
+    "jaxgait.models.tree.parts": ("ContactPoint", "Spring"),
     "jaxgait.motion.capture.walk": ("measure",),
     "jaxgait.models.walker.measures": ("rolling_gait",),
     "jaxgait.plot.fronts": ("trade_offs",),
@@ -81,6 +83,7 @@ def names(folder: pathlib.Path) -> dict[str, Any]:
     leg = known["Prosthesis"]()
     known["unloaded"] = eqx.tree_at(lambda d: d.load, leg.drive, None)
     known |= _trials()
+    known["pole"] = known["Link"]("leg", None, known["hinge"]((0, 1, 0)), mass=5.0, com=(0.0, 0.0, -0.2))
     known["fallen"] = known["Bungee"]().initial_state()
     known["ounces"] = xr.DataArray(150.0, attrs={"units": "oz"})
     known["huge"] = np.linspace(1.0, 2.0, 10**6)

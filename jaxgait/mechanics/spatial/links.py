@@ -75,7 +75,12 @@ class Link(Immutable):
             return super().__new__(cls)
 
     def __check_init__(self) -> None:
-        """Checks how many numbers vectors and tensors have, and that the inertia is no list of moments."""
+        """Checks name and joint, how many numbers vectors and tensors have, and that the inertia is no list."""
+        if not isinstance(self.name, str) or not self.name:
+            raise ParameterError(f"a link needs a name, such as 'thigh', got {shown(self.name)}")
+        if not isinstance(self.joint, Joint):
+            wanted = f"the joint of {self.name!r} must be a joint such as hinge((0, 1, 0)), or fixed() for none"
+            raise ParameterError(f"{wanted}, got {shown(self.joint)}")
         if rank_of(self.inertia) == 1:
             what = f"the inertia of {self.name!r} must be a tensor of 3 x 3 numbers in kg m^2"
             raise ParameterError(f"{what}, got {shown(self.inertia)}: give np.diag(...) of its moments")

@@ -10,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxgait.fields import shape_of
 from jaxgait.mechanics.spatial import Link
 from jaxgait.mechanics.spatial.links import numbers
 from jaxgait.mechanics.spatial.tree import Topology
 from jaxgait.models.tree.motions import Jumps
 from jaxgait.models.tree.parts import Force, PrescribedJoint, Torque, takes
 from jaxgait.parameters import ParameterError
-from jaxgait.support.checks import is_concrete
+from jaxgait.support.checks import is_concrete, shown
 
 
 def check_moved(links: Mapping[str, Link], moved: Collection[str] = ()) -> None:
@@ -109,11 +110,28 @@ def check_law(name: str, drive: Any) -> None:
         raise ParameterError(f"drives[{name!r}].law must take {arguments}")
 
 
+def check_position(where: str, position: Any) -> None:
+    """Checks that a point of a body has three coordinates, in m.
+
+    Raises:
+        ParameterError: if it does not.
+
+    Examples:
+        >>> from jaxgait.models.tree.checks import check_position
+        >>> check_position("contacts['heel']", (0.0, -0.4))
+        Traceback (most recent call last):
+            ...
+        jaxgait.parameters.ParameterError: contacts['heel'].position must have three numbers in m, (x, y, z), got ...
+    """
+    if not isinstance(position, str) and shape_of(position, 1) != (3,):
+        raise ParameterError(f"{where}.position must have three numbers in m, (x, y, z), got {shown(position)}")
+
+
 def returned(name: str, force: Any, shape: tuple[int, ...], what: str) -> Array:
     """What a drive returned, in N or N m, if it has the shape that it must have.
 
     Raises:
-        ParameterError: naming the drive and both shapes.
+        ParameterError: naming the drive and both shapes, or what is no array.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -121,7 +139,10 @@ def returned(name: str, force: Any, shape: tuple[int, ...], what: str) -> Array:
         >>> print(returned("motor", jnp.array(40.0), (), "one number"))  # N m
         40.0
     """
-    found = jnp.asarray(force)
+    try:
+        found = jnp.asarray(force)
+    except (TypeError, ValueError):
+        raise ParameterError(f"drives[{name!r}] must return {what}, shape {shape}, got {shown(force)}") from None
     if found.shape != shape:
         raise ParameterError(f"drives[{name!r}] must return {what}, shape {shape}, got the shape {found.shape}")
     return found

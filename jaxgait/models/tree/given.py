@@ -6,6 +6,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import equinox as eqx
+
 from jaxgait.mechanics.spatial import Link
 from jaxgait.models.tree.parts import ContactPoint, law
 from jaxgait.parameters import ParameterError
@@ -72,6 +74,12 @@ def drives_by_name(drives: Any) -> Any:
         Function
     """
     found = _named("drives", '{"knee": Spring("shank", stiffness=2.0)}', drives)
+    for name, drive in found.items():
+        if isinstance(drive, type) or not (isinstance(drive, eqx.Module) or callable(drive)):
+            what = (
+                f"drives[{name!r}] must be a drive, such as Spring('shank', stiffness=2.0), or a function of (t, q, v)"
+            )
+            raise ParameterError(f"{what}, got {shown(drive)}")
     return OrderedDict((name, law(drive)) for name, drive in found.items())
 
 

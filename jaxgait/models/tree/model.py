@@ -42,6 +42,7 @@ from jaxgait.models.tree.checks import (
     check_law,
     check_motion,
     check_moved,
+    check_position,
     coordinate_of,
     index_of,
     named_fault,
@@ -449,9 +450,11 @@ class TreeModel(Model):
             raise ValueError("all joints are fixed, so that nothing moves")
         for name, contact in self.contacts.items():
             index_of(f"contacts[{name!r}]", "body", tree.names, contact.body)
+            check_position(f"contacts[{name!r}]", contact.position)
         for name, drive in self.drives.items():
             if isinstance(drive, Force):
                 index_of(f"drives[{name!r}]", "body", tree.names, drive.body)
+                check_position(f"drives[{name!r}]", drive.position)
             elif isinstance(drive, JointDrive):
                 coordinate_of(tree, name, drive.joint)
             check_law(name, drive)

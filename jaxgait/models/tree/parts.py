@@ -80,7 +80,7 @@ def law(function: Any) -> Any:
     """Converts a field: any function that is not a module becomes a `Function`.
 
     Raises:
-        ParameterError: for anything but a module, a function or None.
+        ParameterError: for anything but a module, a function or None, and for classes.
 
     Examples:
         >>> from jaxgait.mechanics.contact import UnilateralSpring
@@ -88,8 +88,10 @@ def law(function: Any) -> Any:
         >>> print(type(law(UnilateralSpring(1e4))).__name__, type(law(lambda depth, rate: 100.0)).__name__)
         UnilateralSpring Function
     """
+    if isinstance(function, type):
+        raise ParameterError(f"give an instance of the law, not the class: {function.__name__}(...)")
     if function is not None and not isinstance(function, eqx.Module) and not callable(function):
-        raise ParameterError(f"a law must be a module or a function, got {shown(function)}")
+        raise ParameterError(f"a law must be a module or a function, got {shown(function)}: such as Coulomb(0.8)")
     return function if function is None or isinstance(function, eqx.Module) else Function(function)
 
 
