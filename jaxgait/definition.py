@@ -314,7 +314,11 @@ def _check_values(cls: type) -> None:
         if inspect.isfunction(vars(cls).get(name)):
             raise TypeError(f"{name} of {cls.__name__} must not be a method: write @property above it")
     drawing = 'a function of model and run, or its name, "module:function"'
-    forms = (("numerics", "Numerics(...)", Numerics), ("variables", "a dict by name", Mapping))
+    forms = (
+        ("numerics", "Numerics(...)", Numerics),
+        ("variables", "a dict by name", Mapping),
+        ("measures", "a dict by name", Mapping | str),  # "module:function"
+    )
     for name, form, wanted in (*forms, ("scene", drawing, str | Callable)):
         given = vars(cls).get(name)
         if given is not None and not isinstance(given, wanted) and not hasattr(given, "__get__"):

@@ -16,6 +16,10 @@ from jaxgait.fields import shape_of
 from jaxgait.parameters import ParameterError, parameters
 from jaxgait.support.checks import NEED_A_VALUE, Place, is_ours, location, needs_a_value
 
+_NOT_OF_JAX = re.compile(
+    r"returned a value of type <class '([^']+)'>(?: at output component (\S+?))?, which is not a valid"
+)
+
 
 class EquationError(TypeError):
     """A function of a model, such as its vector field, does not take or return what a run needs."""
@@ -68,7 +72,14 @@ def _explanation(name: str, error: Exception, function: Callable[..., Any], *arg
         return f"{name} ({location(error)}) {what}"
     if "positional argument" in str(error) and is_ours(traceback.extract_tb(error.__traceback__)[-1].filename):
         return f"{name} must take two arguments, the time and the state, (t, y): {error}"
-    return ""
+    return _no_number(name, error)
+
+
+def _no_number(name: str, error: Exception) -> str:
+    """The message for a result that JAX does not take, such as text; empty for other errors."""
+    found = _NOT_OF_JAX.search(str(error))
+    where = f" for {found[2]}" if found and found[2] else ""
+    return f"{name} must return numbers, got one of type {found[1]}{where}" if found else ""
 
 
 def _not_of_the_state(error: Exception, model: Any, *when: Any) -> str:

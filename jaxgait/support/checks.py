@@ -32,6 +32,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _MISSPELT = 0.85
 """Similarity from which an argument is a misspelt one: maximise is maximize, but strides are not starts."""
+_CODE = 80
+"""Most letters of a line of code that a message quotes."""
 _AS_NEAR = 0.15
 """Of several similar names, those are offered whose similarity is within this of the highest one."""
 
@@ -167,7 +169,9 @@ def own_line(error: BaseException) -> str:
 
 
 def _line(at: traceback.FrameSummary) -> str:
-    return f"line {at.lineno} of {at.filename}: {(at.line or '').strip()!r}"
+    code = (at.line or "").strip()
+    code = code if len(code) <= _CODE else f"{code[: _CODE - 3]}..."
+    return f"line {at.lineno} of {at.filename}: {code!r}"
 
 
 def listed(items: Sequence[str], last: str = "or") -> str:

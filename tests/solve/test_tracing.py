@@ -89,6 +89,20 @@ def test_an_error_of_the_equations_has_a_note_with_model_method_file_and_line():
     assert place.startswith("in Torn.vector_field, line ") and f"of {__file__}: 'return State(y.v, y.x * " in place
 
 
+@pytest.mark.parametrize("method", ["initial_state", "vector_field"])
+def test_text_for_a_number_is_named(method):
+    wrong = type("Wrong", (Stack,), {method: lambda self, *at: State(jnp.zeros(3), "fast")})
+    with pytest.raises(EquationError, match=rf"Wrong\.{method} must return numbers, got one of type str for \.v"):
+        simulate(wrong(), samples=2)
+
+
+def test_a_long_line_of_code_is_cut():
+    long = lambda self, t, y: State(y.v, y.x if y.x[0] > 0.0 else -y.x + 0.0 * y.x + 0.0 * y.x + 0.0 * y.x + 0.0 * y.x)
+    with pytest.raises(EquationError, match=r"compiled program runs \(line .*\.\.\.'\)") as caught:
+        simulate(type("Long", (Stack,), {"vector_field": long})(), samples=2)
+    assert "y.x + 0.0 * y.x)" not in str(caught.value)
+
+
 def test_an_error_in_the_models_terms_is_one_of_its_equations():
     with pytest.raises(EquationError, match=r"the rates with the shape \(3,\) for .v, got \(2,\)"):
         simulate(type("Short", (Stack,), {"vector_field": lambda self, t, y: State(y.v, y.x[:2])})(), samples=2)
