@@ -77,6 +77,12 @@ CASES = [
     # the others
     ("integrate(Bungee(mass=[60.0, 70.0]), np.linspace(0.0, 1.0, 3))", "ParameterError", "got [60.0, 70.0]"),
     ("integrate(Bungee(), 1.0)", "ValueError", "ts must be times in s, a vector of numbers"),
+    ("integrate(Bungee(), np.array([1.0, 0.0]))", "ValueError", "ts must be finite times in s that do not decrease"),
+    (
+        "orbit(lambda z: z, None, [0.5], 1)",
+        "TypeError",
+        "a return map is called with the model and a point, (model, z)",
+    ),
     ("with_landing(Jumper(), JUMP)", "TypeError", "a jumper in the plane, such as simulate(Jumper()): it lacks z"),
     ("with_landing(Bungee(), JUMP)", "TypeError", "a model with legs in the plane, Jumper(), got Bungee"),
     ("with_landing(Jumper(), JUMP, 0.9)", "TypeError", "absorption must be an Absorption"),

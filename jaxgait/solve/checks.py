@@ -5,6 +5,8 @@ A model's functions are traced once each, with errors in the model's own terms.
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -36,7 +38,7 @@ def check_map(return_map: Any) -> None:
     """Checks that a return map can be one.
 
     Raises:
-        TypeError: for anything but a function, such as where map and model are exchanged.
+        TypeError: for anything but a function of two arguments, such as where map and model are exchanged.
 
     Examples:
         >>> from jaxgait.solve.checks import check_map
@@ -45,6 +47,12 @@ def check_map(return_map: Any) -> None:
     if isinstance(return_map, type | Model) or not callable(return_map):
         what = "a function of a model and a point, such as PoincareMap() or StroboscopicMap()"
         raise TypeError(f"a return map is {what}, got {shown(return_map)}")
+    with contextlib.suppress(ValueError):  # functions of C have no signature
+        try:
+            inspect.signature(return_map).bind(None, None)
+        except TypeError:
+            what = "a return map is called with the model and a point, (model, z)"
+            raise TypeError(f"{what}: {shown(return_map)} does not take both") from None
 
 
 def check_model(model: Any) -> None:

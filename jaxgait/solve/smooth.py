@@ -264,6 +264,10 @@ def _times(ts: Any) -> Float[Array, " times"]:
     if np.ndim(ts) != 1 or np.size(ts) == 0 or (checks.is_concrete(ts) and checks.as_array(ts).dtype.kind not in "fiu"):
         what = "a vector of numbers, such as jnp.linspace(0.0, 10.0, 101)"
         raise ValueError(f"ts must be times in s, {what}, got {checks.shown(ts)}")
+    if checks.is_concrete(ts) and not (
+        np.isfinite(times := checks.as_array(ts)).all() and (np.diff(times) >= 0.0).all()
+    ):
+        raise ValueError(f"ts must be finite times in s that do not decrease, got {checks.shown(ts)}")
     return jnp.asarray(ts)
 
 
