@@ -27,6 +27,7 @@ import jax
 import jax.flatten_util
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
+from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import Literal
 from jaxtyping import Array
 
@@ -230,14 +231,19 @@ def _solver(algebra: _Unrolled | _Dense, W: Any) -> Callable[[Components], Compo
     def solve(W: Any, factors: Any, b: Components) -> Components:
         return algebra.solve(factors, b)
 
-    @solve.defjvp
-    def _(primals: Any, tangents: Any) -> tuple[Components, Components]:
+    def rule(primals: Any, tangents: Any) -> tuple[Components, Components]:
         (W, factors, b), (dW, _, db) = primals, tangents
+        dW, db = jax.tree.map(_instantiated, (dW, db))
         x = solve(W, factors, b)
         turned = [p - q for p, q in zip(db, algebra.product(dW, x), strict=True)]
         return x, solve(W, factors, turned)
 
+    solve.defjvp(rule, symbolic_zeros=True)  # zeros of the pivots would be of a type that no kernel has
     return lambda b: solve(W, factors, b)
+
+
+def _instantiated(tangent: Any) -> Array:
+    return jnp.zeros(tangent.aval.shape, tangent.aval.dtype) if isinstance(tangent, SymbolicZero) else tangent
 
 
 def rosenbrock_stages(

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxgait.native import explain
 from jaxgait.solve import rosenbrock
 from jaxgait.solve.rosenbrock import Rodas3, Rodas4, Rodas5P, Ros4
 from jaxgait.solve.tableaus import RODAS3, RODAS4, RODAS5P, ROS4, textbook
@@ -238,3 +239,20 @@ def test_positions_are_leaves_whose_rates_are_leaves_too():
     assert of(lambda t, y: [-y[0], jnp.sin(y[0]), jax.jit(lambda a, b: (a + 1, b))(y[0], y[1])[1]]) == [(2, 1)]
     assert of(lambda t, y: [y[1].at[0].set(0.0), t * y[0], 1.0 * y[0]]) == []
     assert rosenbrock._positions(lambda t, y: [t, y[0]], 0.0, [jnp.zeros(()), jnp.zeros(())]) == [(1, 0)]
+
+
+def test_derivatives_of_many_states_are_kernels():
+    """Above `MAX_UNROLLED` numbers the factors have pivots: their tangents have a type that left robots to XLA."""
+
+    def end(k):
+        rates = lambda t, y, k: -k * jnp.sin(y) + jnp.roll(y, 1)
+        controller = diffrax.PIDController(rtol=1e-6, atol=1e-8)
+        start, adjoint = jnp.linspace(0.1, 0.9, rosenbrock.MAX_UNROLLED + 1), diffrax.ForwardMode()
+        solution = diffrax.diffeqsolve(
+            diffrax.ODETerm(rates), Ros4(), 0.0, 1.0, 0.1, start, k, stepsize_controller=controller, adjoint=adjoint
+        )
+        return solution.ys[-1, 0]
+
+    assert explain(jax.jacfwd(end), 2.0).startswith("a kernel of ")
+    slope, difference = jax.jit(jax.jacfwd(end))(2.0), (end(2.0 + 1e-4) - end(2.0 - 1e-4)) / 2e-4
+    np.testing.assert_allclose(slope, difference, rtol=1e-4)
