@@ -242,8 +242,9 @@ def _solver(algebra: _Unrolled | _Dense, W: Any) -> Callable[[Components], Compo
     return lambda b: solve(W, factors, b)
 
 
-def _instantiated(tangent: Any) -> Array:
-    return jnp.zeros(tangent.aval.shape, tangent.aval.dtype) if isinstance(tangent, SymbolicZero) else tangent
+def _instantiated(tangent: Any) -> Any:
+    zero: Any = tangent.aval if isinstance(tangent, SymbolicZero) else None
+    return tangent if zero is None else jnp.zeros(zero.shape, zero.dtype)
 
 
 def rosenbrock_stages(
