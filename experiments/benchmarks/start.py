@@ -3,6 +3,9 @@
     python -m experiments.benchmarks.start
     python -m experiments.benchmarks.start --experiments    # each `jaxgait reproduce NAME` with an empty cache
 
+In a new virtual environment with jaxgait and what it needs, as a user has it. (Where Dask is installed, xarray imports
+it, in 0.6 s.)
+
 Of every process the time on the clock and the processor time in s. Then a knee ensemble of 16 members over 3 strides,
 of which rho is read off: processor time after the imports, at one rtol and at another.
 """
@@ -17,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from jaxgait import registry
 from jaxgait.cli.console import DONE, NOT_ALL
@@ -61,36 +65,45 @@ leg = TreeModel(
 simulate(leg, duration=1.0, samples=300, progress=False)
 """
 
-_COMMAND = [sys.executable, "-m", "jaxgait"]
+COMMAND = ("-m", "jaxgait")
 PROCESSES = {
-    "jaxgait --help": [*_COMMAND, "--help"],
-    "jaxgait run --help": [*_COMMAND, "run", "--help"],
-    "import jaxgait": [sys.executable, "-c", "import jaxgait"],
-    "import jax": [sys.executable, "-c", "import jax"],
-    "from jaxgait import simulate": [sys.executable, "-c", "from jaxgait import simulate"],
-    "jaxgait run knee, first": [*_COMMAND, "run", "knee"],
-    "jaxgait run knee, second": [*_COMMAND, "run", "knee"],
-    "jaxgait run knee, third": [*_COMMAND, "run", "knee"],
-    "a tree of three bodies, first": [sys.executable, "-c", TREE],
-    "a tree of three bodies, second": [sys.executable, "-c", TREE],
+    "jaxgait --help": [*COMMAND, "--help"],
+    "jaxgait run --help": [*COMMAND, "run", "--help"],
+    "import jaxgait": ["-c", "import jaxgait"],
+    "import jax": ["-c", "import jax"],
+    "from jaxgait import simulate": ["-c", "from jaxgait import simulate"],
+    "jaxgait run knee, first": [*COMMAND, "run", "knee"],
+    "jaxgait run knee, second": [*COMMAND, "run", "knee"],
+    "jaxgait run knee, third": [*COMMAND, "run", "knee"],
+    "a tree of three bodies, first": ["-c", TREE],
+    "a tree of three bodies, second": ["-c", TREE],
 }
-"""In this order, on one cache."""
+"""Arguments of Python, in this order, on one cache."""
 
 
-def processes(folder: str) -> dict[str, tuple[float, float]]:
+def installed(folder: str) -> str:
+    """The Python of a new virtual environment in a folder, in which this checkout is installed."""
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    python = f"{folder}/bin/python"
+    subprocess.run([python, "-m", "pip", "install", "-q", str(Path(__file__).parents[2])], check=True)
+    return python
+
+
+def processes(python: str, folder: str) -> dict[str, tuple[float, float]]:
     """Time on the clock and processor time in s of every process of `PROCESSES`, by its name.
 
     Args:
+        python: with jaxgait.
         folder: of the cache.
     """
-    return {name: _timed(command, folder) for name, command in PROCESSES.items()}
+    return {name: _timed([python, *arguments], folder) for name, arguments in PROCESSES.items()}
 
 
-def experiments() -> Iterator[tuple[str, float, float]]:
+def experiments(python: str) -> Iterator[tuple[str, float, float]]:
     """Name, time on the clock and processor time in s of every `jaxgait reproduce NAME`, each with an empty cache."""
     for name in registry.own_experiments():
         with tempfile.TemporaryDirectory() as folder:
-            command = [*_COMMAND, "reproduce", name, "--out", f"{folder}/out"]
+            command = [python, *COMMAND, "reproduce", name, "--out", f"{folder}/out"]
             yield name, *_timed(command, folder, codes=(DONE, NOT_ALL))  # not all: a figure misses its target
 
 
@@ -113,23 +126,23 @@ def _environment(folder: str) -> dict[str, str]:
     return {k: x for k, x in os.environ.items() if k != "JAX_COMPILATION_CACHE_DIR"} | {"JAXGAIT_CACHE": folder}
 
 
-def _process(folder: str) -> tuple[list[float], list[list[float]]]:
-    command, env = [sys.executable, "-c", RUN], _environment(folder)
+def _process(python: str, folder: str) -> tuple[list[float], list[list[float]]]:
+    command, env = [python, "-c", RUN], _environment(folder)
     done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
     return tuple(json.loads(done.stdout.splitlines()[-1]))
 
 
-def measured() -> tuple[list[float], list[float]]:
+def measured(python: str = sys.executable) -> tuple[list[float], list[float]]:
     """Seconds of the first and of the second process: to the first result, then to one at another rtol.
 
     Raises:
         SystemExit: where the second process has other results.
     """
     with tempfile.TemporaryDirectory() as folder:
-        for name, (clock, spent) in processes(folder).items():
+        for name, (clock, spent) in processes(python, folder).items():
             print(f"{name}: {clock:.2f} s, {spent:.2f} s of processor time")
     with tempfile.TemporaryDirectory() as folder:
-        (first, seen), (second, again) = _process(folder), _process(folder)
+        (first, seen), (second, again) = _process(python, folder), _process(python, folder)
     if seen != again:
         raise SystemExit("the second process has other results")
     return first, second
@@ -137,11 +150,14 @@ def measured() -> tuple[list[float], list[float]]:
 
 def main() -> None:
     """Prints the figures."""
-    if "--experiments" in sys.argv[1:]:
-        for name, clock, spent in experiments():
-            print(f"jaxgait reproduce {name}: {clock / 60:.1f} min, {spent / 60:.1f} min of processor time", flush=True)
-        return
-    first, second = measured()
+    with tempfile.TemporaryDirectory() as folder:
+        python = installed(folder)
+        if "--experiments" in sys.argv[1:]:
+            for name, clock, spent in experiments(python):
+                minutes = f"{clock / 60:.1f} min, {spent / 60:.1f} min of processor time"
+                print(f"jaxgait reproduce {name}: {minutes}", flush=True)
+            return
+        first, second = measured(python)
     print(f"first process: {first[0]:.2f} s, then at another rtol {first[1]:.2f} s")
     print(f"second process: {second[0]:.2f} s, then at another rtol {second[1]:.2f} s")
 

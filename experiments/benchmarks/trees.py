@@ -6,7 +6,8 @@ Each vector field is compiled by `jax.jit(jax.vmap(...))` for many states at onc
 counts. To compare two versions of the package, run it in both, one after the other and more than once.
 
 Then a leg of three links (ten states, one foot on the ground), in the plane and in space, with a kernel and left to
-XLA: processor time in s of the first run of one second, with an empty cache, and of the next; and of 64 members.
+XLA: processor time in s of the first run of one second, with an empty cache, and of the next; of 64 members; and, with
+a kernel, of their derivatives by the stiffness of the knee. Then the steps of the run and its error at several rtol.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxgait import ensemble, precision, simulate
+from jaxgait import Measure, ensemble, precision, simulate
 from jaxgait.mechanics.contact import HuntCrossley
 from jaxgait.mechanics.friction import Coulomb
 from jaxgait.mechanics.spatial import Link, hinge, planar
@@ -52,10 +53,11 @@ def main() -> None:
     for rotation, most in itertools.product((None, np.eye(3)), (code.MAX_VALUES, 0)):
         with unittest.mock.patch.object(code, "MAX_VALUES", most), compiled_anew():
             # (with the same number of samples, both would use the first program)
-            taken = _leg(rotation, samples=301 if most else 300)
+            taken = _times(_leg(rotation), samples=301 if most else 300, derived=most > 0)
             times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in taken.items())
         where = "in the plane" if rotation is None else "in space"
-        print(f"leg of three links {where}, {'a kernel' if most else 'left to XLA'}: {times}")
+        print(f"leg of three links {where}, {'a kernel' if most else 'left to XLA'}: {times}", flush=True)
+    _errors(_leg(None))
     if file:
         with open(file, "w") as out:
             json.dump(found, out, indent=1)
@@ -73,10 +75,10 @@ def _cases() -> dict[str, tuple[Callable, Any]]:
     return found
 
 
-def _leg(rotation: np.ndarray | None, samples: int) -> dict[str, float]:
-    """Processor time in s of a first and a next run, and ensemble, of a leg; a rotation, if given, is a parameter."""
+def _leg(rotation: np.ndarray | None) -> TreeModel:
+    """A leg with a foot on the ground; a rotation of its links, if given, is a parameter."""
     rod = {"mass": 5.0, "com": (0.0, 0.0, -0.2), "inertia": np.diag([0.07, 0.07, 0.002]), "rotation": rotation}
-    leg = TreeModel(
+    return TreeModel(
         [
             Link("trunk", None, planar(), mass=50.0, inertia=np.eye(3)),
             Link("thigh", "trunk", hinge((0, 1, 0)), **rod),
@@ -86,12 +88,20 @@ def _leg(rotation: np.ndarray | None, samples: int) -> dict[str, float]:
         drives={"hip": Spring("thigh", stiffness=500.0, damping=5.0), "knee": Spring("shank", stiffness=900.0)},
         start={"trunk.z": 0.9, "thigh": 0.4, "shank": -0.8},
     )
+
+
+def _times(leg: TreeModel, samples: int, derived: bool) -> dict[str, float]:
+    """Processor time in s of a first and a next run, ensemble and, if `derived`, ensemble with a derivative."""
     options = {"duration": 1.0, "samples": samples, "progress": False}
-    gravity = {"gravity": np.linspace(8.0, 10.0, 64)}
+    gravity, height = {"gravity": np.linspace(8.0, 10.0, 64)}, Measure("height", _height, "m", "height at the end")
     work: dict[str, Callable] = {
         "run": lambda: simulate(leg, **options),
         "ensemble": lambda: ensemble(leg, gravity, trajectories=["q"], **options),
     }
+    if derived:
+        work["derivative"] = lambda: ensemble(
+            leg, gravity, observe=height, gradient=["drives.knee.stiffness"], **options
+        )
     found = {}
     for name, run in work.items():
         for when in ("first", "next"):
@@ -99,6 +109,18 @@ def _leg(rotation: np.ndarray | None, samples: int) -> dict[str, float]:
             run()
             found[f"{when} {name}"] = time.process_time() - before
     return found
+
+
+def _height(run: Any) -> Any:
+    return run.ys.q[-1, 1]
+
+
+def _errors(leg: TreeModel) -> None:
+    """Prints the steps of a run and the error of its coordinates (m and rad) at several tolerances."""
+    runs = {rtol: simulate(leg, duration=1.0, rtol=rtol, atol=1e-2 * rtol) for rtol in (1e-10, 1e-8, 1e-6)}
+    for rtol, run in runs.items():
+        error = float(np.abs(run.q - runs[1e-10].q).max())
+        print(f"leg in the plane, rtol {rtol:.0e}: {run.attrs['steps']} steps, error {error:.1e}")
 
 
 def _field(ready: Any) -> Callable:

@@ -178,10 +178,11 @@ class TreeModel(Model):
 
     @property
     def numerics(self) -> Numerics:
-        """Explicit steps, unless a contact is stiff."""
+        """Explicit steps, unless a contact is stiff, which makes tight tolerances expensive."""
         stiff = any(contact.stiff for contact in self.contacts.values())
+        rtol, atol = (1e-6, 1e-8) if stiff else (1e-8, 1e-9)
         max_step = MAX_CONTACT_STEP if self.contacts else None
-        return Numerics(stiff=stiff, unrolled=False, rtol=1e-8, atol=1e-9, first_step=1e-4, max_step=max_step)
+        return Numerics(stiff=stiff, unrolled=False, rtol=rtol, atol=atol, first_step=1e-4, max_step=max_step)
 
     @property
     def labels(self) -> Mapping[str, Sequence[Any]]:
