@@ -311,11 +311,6 @@ class Motion(NamedTuple):
     v: Any
     """Velocities (nv,) of the joints."""
 
-    def at_rest(self) -> Motion:
-        """The same positions without velocities: None."""
-        none = [None] * len(self.twist)
-        return self._replace(twist=none, bias=none, v=None)
-
 
 @float64_default
 def kinematics(tree: Topology, q: Any, v: Any) -> Motion:

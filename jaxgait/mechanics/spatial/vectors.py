@@ -78,7 +78,10 @@ class Placement(NamedTuple):
 
 @float64_default
 def cross(a: Vec3, b: Float[Array, " 3 *n"]) -> Float[Array, " 3 *n"]:
-    """`linalg.cross` as an array, of a vector or the columns of a matrix: scalar code fuses better than `jnp.cross`."""
+    """`linalg.cross` of a vector and another, or the columns of a matrix, in any units, as an array.
+
+    Scalar code fuses better than `jnp.cross`.
+    """
     return jnp.stack(linalg.cross(a, b))
 
 
