@@ -110,7 +110,8 @@ def named(dtype: Any) -> str:
     return str(dtype)
 
 
-def supports(name: str, dtypes: Sequence[np.dtype]) -> bool:
+@functools.cache
+def supports(name: str, dtypes: tuple[np.dtype, ...]) -> bool:
     """Whether an operation can be part of a kernel, with operands and result of these dtypes."""
     if name not in SUPPORTED or any(named(d) not in TYPES for d in dtypes):
         return False

@@ -190,23 +190,23 @@ class Reader:
 
     def number(self, name: str, inputs: Sequence[int], dtype: Any, params: dict[str, Any] | None = None) -> int:
         """An elementwise operation on scalars."""
-        params = params or {}
-        simple = self._folded(name, inputs, np.dtype(dtype))
+        params, dtype = params or {}, np.dtype(dtype)
+        simple = self._folded(name, inputs, dtype)
         if simple is not None:
             return simple
         kept = {k: params[k] for k in ("y", "rounding_method") if k in params}
         alike = tuple(sorted(inputs)) if name in COMMUTATIVE else tuple(inputs)
-        key = (name, np.dtype(dtype).str, alike, *sorted((k, str(x)) for k, x in kept.items()))
+        key = (name, dtype, alike, *sorted((k, str(x)) for k, x in kept.items()))
         return self._once(key, lambda: self._compute(name, tuple(inputs), dtype, kept))
 
     def _compute(self, name: str, inputs: tuple[int, ...], dtype: Any, params: dict[str, Any]) -> int:
         of = [self.code.dtypes[v] for v in inputs]
-        known = expanded(name, [jax.ShapeDtypeStruct((), d) for d in of])
+        known = expanded(name, [jax.ShapeDtypeStruct((), d) for d in of]) if name in FUNCTIONS else None
         if known is not None:
             return _number(self.inline(known, [np.array(v) for v in inputs])[0])
         if of[0].kind in "iu" and name in arrays.INTEGERS:
             return arrays.INTEGERS[name](self, inputs, np.dtype(dtype))
-        if not supports(name, [*of, np.dtype(dtype)]):
+        if not supports(name, (*of, np.dtype(dtype))):
             raise Unsupported(f"{name} of {', '.join(map(str, of))}")
         output = self.value(dtype)
         self.statements.append(Operation(name, inputs, output, params))

@@ -124,7 +124,7 @@ def _fits(block: Block, e: Equation, shapes: Layout, computed: set[int]) -> bool
     of, to = [block.avals[v] for v in e.inputs], [block.avals[v] for v in e.outputs]
     if e.primitive.name not in SUPPORTED or e.effects or not all(isinstance(a.dtype, np.dtype) for a in of + to):
         return False  # (random keys have dtypes of their own)
-    if not supports(e.primitive.name, [a.dtype for a in of + to]):
+    if not supports(e.primitive.name, tuple(a.dtype for a in of + to)):
         return False
     if e.primitive.name == "slice":  # of one number from an array in memory
         return math.prod(to[0].shape) == 1 and e.inputs[0] not in computed and e.inputs[0] not in block.constants

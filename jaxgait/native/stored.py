@@ -175,7 +175,7 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
         return name and (identity(function, shapes, patches, own=True), settings(), patches)
 
     begun, before = time.perf_counter(), changeable()
-    note(f"compiling a new program, usually 2 to 20 s; {_later()}")
+    note(f"compiling a new program, usually 2 to 20 s, minutes for derivatives of robots; {_later()}")
     with watched(function) as warnings, opened() as files, afresh(), _frozen_objects(), jax.disable_jit(False):
         # All arguments are in the text: programs that differ only in which of them they use must differ.
         lowered = jax.jit(native(function, assured=assured), keep_unused=True).lower(*args, **options)
