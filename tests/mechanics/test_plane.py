@@ -105,6 +105,23 @@ def test_the_derivative_of_dynamics_is_that_of_differences(in_plane):
     np.testing.assert_allclose(slope, (moved(h) - moved(-h)) / (2 * h), rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.parametrize("in_plane", [True, False])
+@pytest.mark.parametrize("form", [tuple, jnp.asarray, jnp.float32])
+def test_derivatives_take_numbers_of_any_form_and_type(in_plane, form):
+    rod = spatial.Link("rod", "cart", spatial.hinge((0, 1, 0)), mass=1.0, com=(0.0, 0.0, -0.5), inertia=np.eye(3))
+    tree = spatial.Tree.build(spatial.Link("cart", None, spatial.prismatic((1, 0, 0)), mass=2.0), rod)
+    tree, values = (tree.in_plane(), list) if in_plane else (tree, jnp.stack)
+
+    def force(angle, form):
+        motion = spatial.kinematics(tree, values([0.0 * angle, angle]), values([0.0 * angle, angle]))
+        return spatial.hybrid_dynamics(tree, motion, form([4, 0]), form([0, 1]), (True, False), gravity=10.0).tau[0]
+
+    with jax.numpy_dtype_promotion("standard"):
+        found = jax.jacfwd(force)(0.3, form)
+    floats = lambda numbers: values([jnp.asarray(x, float) for x in numbers])
+    np.testing.assert_allclose(found, jax.jacfwd(force)(0.3, floats), rtol=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("in_plane", [True, False])
 def test_second_and_reverse_derivatives_of_dynamics(in_plane):

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.spatial.tree import Motion, Topology, Tree, check_in_space, check_lengths, plus
+from jaxgait.mechanics.spatial.tree import Motion, Topology, Tree, check_in_space, check_lengths, of_planar_tree, plus
 from jaxgait.precision import float64_default
 
 
@@ -177,6 +177,8 @@ def hybrid_dynamics(
         12 N, -10 m/s^2
     """
     check_lengths(tree.nv, vdot=vdot, tau=tau, prescribed=prescribed)
+    form = list if of_planar_tree(motion) else jnp.asarray
+    vdot, tau = (jax.tree.map(_real, form(x)) for x in (vdot, tau))
     return _hybrid_dynamics(tree, motion, vdot, tau, tuple(map(bool, prescribed)), wrenches, gravity)
 
 
@@ -236,13 +238,18 @@ def _(primals: Any, tangents: Any) -> tuple[Accelerations, Accelerations]:
     change = _hybrid_dynamics(tree, at_rest, none, lacking, prescribed, None, 0.0)
     d_given = only([not known for known in prescribed], d_tau)
     d_computed = only(prescribed, jax.tree.map(jnp.add, d_required, change.tau))
-    pairs = (d_known, change.vdot), (d_given, d_computed), (d_bodies, change.bodies)
-    return found, Accelerations(*(jax.tree.map(jnp.add, a, b) for a, b in pairs))
+    parts = Accelerations(d_known, d_given, d_bodies), Accelerations(change.vdot, d_computed, change.bodies)
+    return found, jax.tree.map(lambda x, a, b: (a + b).astype(x.dtype), found, *parts)
+
+
+def _real(x: Any) -> Array:
+    """An array that has derivatives, also of whole numbers."""
+    return jnp.asarray(x, jnp.result_type(x, float))
 
 
 def _filled(tangent: Any, primal: Any) -> Any:
-    """A tangent with zeros instead of None."""
-    return jax.tree.map(lambda x, t: jnp.zeros_like(x) if t is None else t, primal, tangent)
+    """A tangent in the precision of the primal, with zeros instead of None."""
+    return jax.tree.map(lambda x, t: jnp.zeros_like(x) if t is None else t.astype(x.dtype), primal, tangent)
 
 
 def _derivative(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:

@@ -325,7 +325,7 @@ def put(values: Sequence[Number], where: Sequence[Sequence[int]], new: Sequence[
 @float64_default
 def only(chosen: Sequence[bool], values: Sequence[Number]) -> Numbers:
     """The chosen numbers, zeros elsewhere."""
-    return [x if on else 0.0 for on, x in zip(chosen, values, strict=True)]
+    return [x if on else jnp.zeros_like(x) for on, x in zip(chosen, values, strict=True)]
 
 
 @float64_default
