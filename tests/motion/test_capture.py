@@ -347,6 +347,14 @@ def test_a_code_for_missing_values_spoils_its_own_stride_alone():
     assert not any("several passes" in line for line in walk.warnings)
 
 
+def test_a_code_for_missing_values_of_all_markers_is_no_second_pass():
+    w = walker.walker(duration=3.0)
+    markers = {k: np.where(np.arange(w.time.size)[:, None] == 150, 0.0, x) for k, x in w.markers.items()}
+    walk = measure([recording(dataclasses.replace(w, markers=markers))])
+    (line,) = (line for line in walk.warnings if "markers jump" in line)
+    assert line.endswith("a code for missing values? leave those cells empty")
+
+
 def test_passes_one_after_the_other_in_a_file_are_named():
     w = walker.walker(duration=3.0)
     markers, time = {k: np.concatenate([x, x]) for k, x in w.markers.items()}, np.arange(2 * w.time.size) / w.rate

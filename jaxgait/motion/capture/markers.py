@@ -123,16 +123,18 @@ def _smooth(
 def _jumps(recording: Recording, marker_set: MarkerSet, names: list[str]) -> list[str]:
     """Warnings of markers that move faster from frame to frame than any limb, or apart from others of their segment."""
     fast: dict[str, str] = {}
-    first: set[int] = set()
+    stay: list[int] = []  # the first jump of each marker that does not jump back, as it does from a code
     for name in names:
-        step = np.linalg.norm(np.diff(recording.markers[name], axis=0), axis=1)
+        move = np.diff(recording.markers[name], axis=0)
+        step = np.linalg.norm(move, axis=1)
         there = np.flatnonzero(step * recording.rate > MAX_MARKER_SPEED)  # steps into gaps are NaN
         if there.size:
-            first.add(int(there[0]))
+            if np.linalg.norm(move[there].sum(axis=0)) > 0.5 * step[there[0]]:
+                stay.append(int(there[0]))
             fast[name] = f"{name} by {step[there[0]]:.3g} m at {recording.time[there[0] + 1]:.2f} s"
     apart = _apart(recording, marker_set, set(fast))
     code = "swapped labels, or a code for missing values? leave those cells empty"
-    if len(first) == 1 and 2 * len(fast) > len(names):
+    if len({*stay}) == 1 and 2 * len(stay) > len(names):
         code = "several passes in one file? give each of them as a file of its own"
     found = [f"markers jump within a frame: {first_few([*fast.values()], 4)}: {code}"] if fast else []
     what = f"the distance of markers on one segment jumps: {first_few(apart, 4)}"
