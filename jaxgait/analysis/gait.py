@@ -133,6 +133,9 @@ def spectrum(curve: Curve, strides: int) -> tuple[Float[Array, " frequencies"], 
     Returns:
         Frequencies in multiples of the stride frequency, and amplitudes in the unit of the curve.
 
+    Raises:
+        ValueError: for anything but a curve and a number of strides.
+
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.analysis.gait import spectrum
@@ -226,6 +229,9 @@ def maximum(curve: Curve) -> Float[Array, ""]:
     neighbours: exact to third order in the interval, for smooth curves. Next to a jump or a kink (where neighbouring
     second differences disagree) and at the ends it is the sample itself.
 
+    Raises:
+        ValueError: for anything but a curve.
+
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.analysis.gait import maximum
@@ -251,6 +257,9 @@ def maximum(curve: Curve) -> Float[Array, ""]:
 def minimum(curve: Curve) -> Float[Array, ""]:
     """Least value of a curve sampled at equal intervals, in its unit; see `maximum`.
 
+    Raises:
+        ValueError: for anything but a curve.
+
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait.analysis.gait import minimum
@@ -268,6 +277,9 @@ def refined(curve: Curve, slope: Curve, count: int) -> Float[Array, " values"]:
         curve: samples, in any unit.
         slope: derivatives at the samples, in that unit per interval.
         count: number of values per interval.
+
+    Raises:
+        ValueError: for anything but curves of one length and a count.
 
     Examples:
         >>> import jax.numpy as jnp

@@ -203,7 +203,7 @@ def first_few(items: Sequence[str], limit: int = 6) -> str:
 
 
 def fitting(items: Sequence[str], letters: int) -> str:
-    """The first items, joined by semicolons, that fit into some letters; the first one in any case, and cut if alone.
+    """The first items, joined by semicolons, that fit into some letters; if none does, the beginning of the first one.
 
     Examples:
         >>> from jaxgait.support.checks import fitting
