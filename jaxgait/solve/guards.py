@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxgait.outcome import FIRST_TERMINATION
+from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.precision import float64_default
 from jaxgait.run import WHOLE_WITHIN, Trajectory, usual_duration
 from jaxgait.solve.steps import like_state, prepared, rounding
@@ -40,14 +40,15 @@ def guards(model: Any, trajectory: Trajectory) -> dict[str, Float[Array, " times
 def phases(model: Any, trajectory: Trajectory) -> Int[Any, " times"]:
     """The phase of each sample, which follows from the events; at one, that before it; -1 after the end.
 
-    It is an array of NumPy, or one of JAX if the trajectory is traced.
+    The last sample of a completed run is its end, after an event there. It is an array of NumPy, or one of JAX if the
+    trajectory is traced.
     """
     events = trajectory.events
     assert events is not None
-    given = (trajectory.ts, trajectory.t_end, events.t, events.kind)
-    ts, t_end, instants, kind = map(np.asarray, given) if is_concrete(given) else given
-    past = ts.__array_namespace__().searchsorted(instants + rounding(instants), ts)
-    return ts.__array_namespace__().where(ts > t_end, -1, _phases_between_events(model, kind)[past])
+    given = (trajectory.ts, trajectory.t_end, events.t, events.kind, trajectory.status)
+    ts, t_end, *happened = map(np.asarray, given) if is_concrete(given) else given
+    phase = _phases_between_events(model, happened[1])[_past(ts, *happened)]
+    return ts.__array_namespace__().where(ts > t_end, -1, phase)
 
 
 def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]) -> None:
@@ -68,7 +69,7 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
     """
     beyond = np.zeros(len(values), bool) if trajectory.beyond is None else np.asarray(trajectory.beyond)
     phase, (happened, instants) = phases(model, trajectory), _events(trajectory)
-    past = np.searchsorted(instants + rounding(instants), np.asarray(trajectory.ts))  # events before each sample
+    past = _past(np.asarray(trajectory.ts), instants, happened, np.asarray(trajectory.status))
     whole = float(trajectory.t_end) >= (1.0 - WHOLE_WITHIN) * usual_duration(model)
     over = int(trajectory.status) >= FIRST_TERMINATION and float(trajectory.t_end) > float(trajectory.ts[0])
     found = []
@@ -211,6 +212,13 @@ def _phases_between_events(model: Any, kind: Any) -> Any:
     target = xp.asarray([*targets, -1], xp.int32)[kind]  # -1: the motion continues in its phase
     last = xp.maximum.accumulate(xp.where(target >= 0, xp.arange(len(kind)), -1))  # event that changed the phase
     return xp.concatenate([xp.zeros(1, xp.int32), xp.where(last >= 0, target[last], 0)])
+
+
+def _past(ts: Any, instants: Any, kind: Any, status: Any) -> Any:
+    """How many events happened before each sample, (times,), and in all before the last one of a completed run."""
+    xp = ts.__array_namespace__()
+    at_end = (xp.arange(len(ts)) == len(ts) - 1) & (status == Outcome.COMPLETED)
+    return xp.where(at_end, xp.sum(kind >= 0), xp.searchsorted(instants + rounding(instants), ts))
 
 
 def _events(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:

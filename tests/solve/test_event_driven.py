@@ -1,5 +1,6 @@
 """Whole trajectories from event to event against a closed form: samples, events, extremes, statuses, derivatives."""
 
+import warnings
 from typing import Any, ClassVar, NamedTuple
 
 import diffrax
@@ -99,6 +100,24 @@ def test_an_event_at_the_end_of_a_run_happens_before_it():
     np.testing.assert_array_equal(runs.status, Outcome.COMPLETED)
     np.testing.assert_array_equal((runs.event_kind == 0).sum("event"), 1)
     np.testing.assert_allclose(runs.v_end, 0.8 * np.sqrt(2.0 * 9.8 * heights), rtol=1e-9)
+
+
+def test_the_last_sample_of_a_completed_run_is_in_the_phase_after_an_event_there():
+    """A reset there makes the guard of another event rise, which is no sign of a wrong one."""
+
+    class Landing(UntilItLands):
+        def phases(self):
+            return (*super().phases(), lambda t, y: Ball(y.v, 0.0 * y.v))
+
+        def transitions(self):
+            landed = Transition(0, 1, lambda t, y: y.h, reset=lambda t, y: Ball(y.h, 0.0 * y.v + 1.0))
+            return {"land": landed, "slow": Transition((0, 1), 0, lambda t, y: y.v - 0.5)}
+
+    for height in (0.7, 1.0, 1.3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            run = simulate(Landing(height=height), samples=4, progress=False)
+        assert run.v[-1] == 1.0 and run.phase.values.tolist() == [0, 0, 0, 0, 1]
 
 
 def test_samples_and_events_are_those_of_the_closed_form():
