@@ -265,7 +265,7 @@ def _times(ts: Any) -> Float[Array, " times"]:
         what = "a vector of numbers, such as jnp.linspace(0.0, 10.0, 101)"
         raise ValueError(f"ts must be times in s, {what}, got {checks.shown(ts)}")
     if checks.is_concrete(ts) and not (
-        np.isfinite(times := checks.as_array(ts)).all() and (np.diff(times) >= 0.0).all()
+        np.isfinite(times := checks.as_array(ts).astype(float)).all() and (np.diff(times) >= 0.0).all()
     ):
         raise ValueError(f"ts must be finite times in s that do not decrease, got {checks.shown(ts)}")
     return jnp.asarray(ts)

@@ -118,7 +118,7 @@ def _loaded(mujoco: Any, path: Any) -> Any:
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"source must be a path or a mujoco.MjModel, got {checks.shown(path)}")
     file = files.expanded(path)
-    if "<" in str(path):
+    if str(path).lstrip().startswith("<"):
         raise TypeError("source must be a path or a mujoco.MjModel: read text by mujoco.MjModel.from_xml_string(text)")
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {file}")
