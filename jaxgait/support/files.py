@@ -76,7 +76,7 @@ def local(path: str | os.PathLike[str]) -> pathlib.Path:
     """The path of a file on this machine, `expanded`.
 
     Raises:
-        ValueError: for an address, and for a path without a name.
+        ValueError: for an address, and for an empty path.
 
     Examples:
         >>> from jaxgait.support import files
@@ -87,9 +87,8 @@ def local(path: str | os.PathLike[str]) -> pathlib.Path:
     """
     if is_address(path):
         raise ValueError(f"cannot write {os.fspath(path)}: it is an address, give the name of a file")
-    if not expanded(path).name:
-        what = f"{path}: it is a folder," if os.fspath(path) else "'':"
-        raise ValueError(f"cannot write {what} give the name of a file")
+    if not os.fspath(path):
+        raise ValueError("cannot write '': give the name of a file")
     return expanded(path)
 
 
