@@ -1,12 +1,12 @@
 """The parameters of a model: declared once with unit, meaning and bounds, and addressed by dotted names.
 
-class Damper(Immutable):
-    k: Scalar = parameter(1.8e4, unit="N/m", doc="spring stiffness of the damper", bounds="nonnegative")
+    class Damper(Immutable):
+        k: Scalar = parameter(1.8e4, unit="N/m", doc="spring stiffness of the damper", bounds="nonnegative")
 
-parameters(model)                          # {"damper.k": ParameterInfo(...), ...}
-with_parameters(model, {"damper.k": 2e4})  # a new model; an unknown name is an error that names the nearest one
-check(model)                               # NaN, infinities and values out of bounds are errors, implausible ones
-                                           # are warned of (see `jaxgait.plausible`)
+    parameters(model)                          # {"damper.k": ParameterInfo(...), ...}
+    with_parameters(model, {"damper.k": 2e4})  # a new model; an unknown name is an error that names the nearest one
+    check(model)                               # NaN, infinities and values out of bounds are errors, implausible ones
+                                               # are warned of (see `jaxgait.plausible`)
 """
 
 from __future__ import annotations

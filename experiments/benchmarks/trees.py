@@ -7,17 +7,19 @@ counts. To compare two versions of the package, run it in both, one after the ot
 
 Then a leg of three links (ten states, one foot on the ground), in the plane and in space, with a kernel and left to
 XLA: processor time in s of the first run of one second, with an empty cache, and of the next; of 64 members; and, with
-a kernel, of their derivatives by the stiffness of the knee. Then the steps of the run and its error at several rtol.
+a kernel, of their derivatives by the stiffness of the knee, and the values of the longest kernel. Then the steps of
+the run and its error at several rtol.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import time
 import unittest.mock
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -34,7 +36,7 @@ from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.robot import JumpingRobot
 from jaxgait.models.jumper.spatial import SpatialJumper
 from jaxgait.models.tree import ContactPoint, Spring, TreeModel
-from jaxgait.native import code
+from jaxgait.native import code, looping, passes
 
 from .bench import compiled_anew
 
@@ -51,12 +53,13 @@ def main() -> None:
     for name, rate in found.items():
         print(f"{name:24s} {rate:12,.0f} evaluations/s")
     for rotation, most in itertools.product((None, np.eye(3)), (code.MAX_VALUES, 0)):
-        with unittest.mock.patch.object(code, "MAX_VALUES", most), compiled_anew():
+        with unittest.mock.patch.object(code, "MAX_VALUES", most), compiled_anew(), _lengths() as values:
             # (with the same number of samples, both would use the first program)
             taken = _times(_leg(rotation), samples=301 if most else 300, derived=most > 0)
             times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in taken.items())
         where = "in the plane" if rotation is None else "in space"
-        print(f"leg of three links {where}, {'a kernel' if most else 'left to XLA'}: {times}", flush=True)
+        how = f"kernels of up to {max(values):,} values" if most else "left to XLA"
+        print(f"leg of three links {where}, {how}: {times}", flush=True)
     _errors(_leg(None))
     if file:
         with open(file, "w") as out:
@@ -109,6 +112,20 @@ def _times(leg: TreeModel, samples: int, derived: bool) -> dict[str, float]:
             run()
             found[f"{when} {name}"] = time.process_time() - before
     return found
+
+
+@contextlib.contextmanager
+def _lengths() -> Iterator[list[int]]:
+    """Collects the number of values of each loop that becomes a kernel."""
+    found: list[int] = []
+
+    def read(*args: Any, **options: Any) -> Any:
+        loop = passes.read_loop(*args, **options)
+        found.append(code.count(loop.statements))
+        return loop
+
+    with unittest.mock.patch.object(looping, "read_loop", read):
+        yield found
 
 
 def _height(run: Any) -> Any:

@@ -190,7 +190,8 @@ def integrate(
 
     Args:
         model: the mechanism; its leaves may be traced.
-        ts: increasing times in s; with any others the trajectory ends at once, with the status of a non-finite state.
+        ts: increasing times in s; with others that are traced, the trajectory ends at once, with the status of a
+            non-finite state.
         scheme: solver, tolerances and steps; those that suit the model if None (`Smooth.of`).
         y0: state at `ts[0]`; the model's own initial state if None.
         progress: whether to draw a progress bar (from compiled code; single runs only).
@@ -199,8 +200,8 @@ def integrate(
     Raises:
         TypeError: for a model that is not smooth, and a scheme that is no `Smooth`, such as where times and scheme are
             exchanged.
-        ValueError: for times that are not a vector of numbers, and for an initial state without the structure of the
-            model's own, or not finite, unless it is traced.
+        ValueError: for times that are not a vector of numbers, or decrease, and for an initial state without the
+            structure of the model's own, or not finite, unless it is traced.
         jaxgait.parameters.ParameterError: for several values of one parameter.
 
     Examples:

@@ -219,7 +219,7 @@ def _hybrid_dynamics(
 def _(primals: Any, tangents: Any) -> tuple[Accelerations, Accelerations]:
     """Of ``M vdot + ... = tau``: the tree at rest responds to what inverse dynamics lacks at unchanged accelerations.
 
-    Inverse dynamics is several times shorter than forward dynamics, and so are its derivatives.
+    Inverse dynamics has fewer operations than forward dynamics, and so have its derivatives.
     """
     tree, motion, _, _, prescribed, wrenches, gravity = primals
     d_tree, d_motion, d_vdot, d_tau, _, d_wrenches, d_gravity = tangents
