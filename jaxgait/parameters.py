@@ -2,11 +2,11 @@
 
     class Damper(Immutable):
         k: Scalar = parameter(1.8e4, unit="N/m", doc="spring stiffness of the damper", bounds="nonnegative")
-
     parameters(model)                          # {"damper.k": ParameterInfo(...), ...}
     with_parameters(model, {"damper.k": 2e4})  # a new model; an unknown name is an error that names the nearest one
-    check(model)                               # NaN, infinities and values out of bounds are errors, implausible ones
-                                               # are warned of (see `jaxgait.plausible`)
+    check(model)                               # NaN, infinities and values out of bounds are errors
+
+Values outside their plausible range are accepted with a warning (see `jaxgait.plausible`).
 """
 
 from __future__ import annotations

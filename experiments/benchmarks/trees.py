@@ -7,8 +7,8 @@ counts. To compare two versions of the package, run it in both, one after the ot
 
 Then a leg of three links (ten states, one foot on the ground), in the plane and in space, with a kernel and left to
 XLA: processor time in s of the first run of one second, with an empty cache, and of the next; of 64 members; and, with
-a kernel, of their derivatives by the stiffness of the knee, and the values of the longest kernel. Then the steps of
-the run and its error at several rtol.
+a kernel, of their derivatives by the stiffness of the knee, and the values of their kernels. Then the steps of the
+run and its error at several rtol.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main() -> None:
             taken = _times(_leg(rotation), samples=301 if most else 300, derived=most > 0)
             times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in taken.items())
         where = "in the plane" if rotation is None else "in space"
-        how = f"kernels of up to {max(values):,} values" if most else "left to XLA"
+        how = f"kernels of {', '.join(map(str, values))} values" if most else "left to XLA"
         print(f"leg of three links {where}, {how}: {times}", flush=True)
     _errors(_leg(None))
     if file:
