@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxgait.kinds import HybridModel, Transition
 from jaxgait.model import Scalar, State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
-from jaxgait.precision import float64_default
+from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import by_secants
 from jaxgait.run import Events, Trajectory
 from jaxgait.scheme import Mode
@@ -81,6 +81,7 @@ class Engine:
     """One segment: integrate, locate the event, correct its derivative, reset."""
 
     def __init__(self, model: HybridModel, t_end: Array, scheme: Any, samples: SampleRecorder | None = None) -> None:
+        scheme.check_precision(in_force())  # it may have been made for another
         if scheme.mode == "reverse":
             model, t_end = reverse_only((model, t_end))
         system = prepared(model)

@@ -136,7 +136,7 @@ class Smooth(Scheme):
             >>> Smooth.of(Bungee(), rtol=1e-10).check_precision("float32")
             Traceback (most recent call last):
                 ...
-            ValueError: rtol must be at least 3.6e-06 in float32, got 1e-10
+            ValueError: rtol must be at least 3.6e-06 in float32, got 1e-10; ...
         """
         check_resolved(self.rtol, precision)
 
@@ -200,8 +200,9 @@ def integrate(
     Raises:
         TypeError: for a model that is not smooth, and a scheme that is no `Smooth`, such as where times and scheme are
             exchanged.
-        ValueError: for times that are not a vector of numbers, or decrease, and for an initial state without the
-            structure of the model's own, or not finite, unless it is traced.
+        ValueError: for times that are not a vector of numbers, or decrease, for an initial state without the structure
+            of the model's own, or not finite, unless it is traced, and for an `rtol` below the rounding errors of the
+            precision in force.
         jaxgait.parameters.ParameterError: for several values of one parameter.
 
     Examples:
@@ -221,6 +222,7 @@ def integrate(
     if not isinstance(scheme, Smooth):
         call = "as in integrate(model, ts, scheme)"
         raise TypeError(f"integrate takes a Smooth scheme after the times, {call}, got {checks.shown(scheme)}")
+    scheme.check_precision(in_force())  # it may have been made for another
     ts = _times(ts)
     if y0 is not None and checks.is_concrete(y0):  # tracing the model's own state can take a second
         check_state("y0", y0, jax.eval_shape(model.initial_state))

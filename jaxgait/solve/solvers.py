@@ -9,7 +9,7 @@ import diffrax
 import numpy as np
 from jax.core import Tracer
 
-from jaxgait.model import Numerics
+from jaxgait.model import Numerics, Scalar
 from jaxgait.solve.explicit import Bosh3, Dopri8, Tsit5
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas3, Rodas4, Rodas5P, Ros4
 from jaxgait.solve.verner import Verner8
@@ -136,8 +136,8 @@ def check_tolerances(scheme: Any) -> None:
             checks.positive(name, value, unit, below=1.0 if name == "rtol" else math.inf)
 
 
-def check_resolved(rtol: float, precision: str) -> None:
-    """Checks that a relative tolerance (no dimension) is above rounding errors.
+def check_resolved(rtol: Scalar, precision: str) -> None:
+    """Checks that a relative tolerance (no dimension) is above rounding errors, unless it is traced.
 
     Raises:
         ValueError: naming the smallest tolerance.
@@ -147,11 +147,13 @@ def check_resolved(rtol: float, precision: str) -> None:
         >>> check_resolved(1e-10, "float32")
         Traceback (most recent call last):
             ...
-        ValueError: rtol must be at least 3.6e-06 in float32, got 1e-10
+        ValueError: rtol must be at least 3.6e-06 in float32, got 1e-10; ...
     """
     least = LEAST_RTOL * float(np.finfo(precision).eps)
-    if rtol < least:
-        raise ValueError(f"rtol must be at least {least:.1e} in {precision}, got {rtol:g}")
+    if checks.is_concrete(rtol) and rtol < least:
+        wider = '; smaller ones need float64 (around jax.jit or jax.grad: `with jaxgait.precision.use("float64"):`)'
+        hint = wider if precision == "float32" else ""
+        raise ValueError(f"rtol must be at least {least:.1e} in {precision}, got {rtol:g}{hint}")
 
 
 def tolerances(hints: Numerics, precision: str) -> tuple[float, float]:

@@ -1,14 +1,17 @@
 """float32 completes for every mechanism at its defaults, near float64."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from experiments.benchmarks import float32
-from jaxgait import ensemble, precision, simulate
+from jaxgait import RollingWalker, ensemble, precision, simulate
 from jaxgait.ensembles import estimate, float32_error
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.walker.smooth import Walker
+from jaxgait.run import Sampling
+from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.smooth import Smooth
 from tests.oscillator import Oscillator
@@ -59,6 +62,23 @@ def test_tolerances_below_rounding_raise(kind, rtol):
 def test_the_tolerances_of_a_given_scheme_are_checked_too():
     with pytest.raises(ValueError, match=r"rtol must be at least .* in float32, got 1e-10"):
         simulate(Oscillator(), scheme=Smooth.of(Oscillator(), rtol=1e-10), precision="float32")
+
+
+@pytest.mark.parametrize(
+    "scheme", [Smooth.of(Oscillator(), rtol=1e-9), EventDriven.of(RollingWalker())], ids=lambda s: type(s).__name__
+)
+def test_a_scheme_for_float64_raises_in_a_derivative_in_float32(scheme):
+    """Its tolerance is below the rounding errors there: the derivative of an event time was 0 for a true -7.9."""
+    model = Oscillator() if isinstance(scheme, Smooth) else RollingWalker()
+    scaled = lambda by: jax.tree.map(lambda x: by * x, model.initial_state())
+    end = lambda by: scheme.run(model, Sampling(None, 2, 0.1), scaled(by)).t_end
+    with (
+        jax.enable_x64(False),
+        pytest.raises(ValueError, match=r"at least 3.6e-06 in float32, got 1e-0.; .*precision.use"),
+    ):
+        jax.jvp(end, (1.0,), (1.0,))
+    with precision.use("float64"):
+        assert jax.eval_shape(end, 1.0).dtype == "float64"
 
 
 def test_time_loses_no_steps_in_forty_seconds():
