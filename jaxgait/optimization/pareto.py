@@ -45,7 +45,7 @@ from jaxgait.support.units import ratio
 
 FRONT_METHODS = ("auto", "gradient", "NSGA-II")
 MAX_IMBALANCE = 0.1
-"""Unbalanced slope, in spans of the front per box, above which a point lies at an edge of failing runs: no rate."""
+"""Unbalanced slope, in spans of the front per box, above which a point is at an edge of failing runs or unstable gaits."""
 MIN_IMPROVEMENT = 1e-6
 """Least improvement in every objective, in spans of the front, to replace a point; closer points count as one."""
 
@@ -106,8 +106,8 @@ def front(
         objectives with their units, and with the method "gradient" `exchange_rate`, the gain of the second objective
         per unit of the first given up (NaN at the first one's own optimum, and where `remaining_slope` exceeds 0.1),
         and `remaining_slope`, the imbalance of the slopes of both objectives, bounds and limits (zero if a point is
-        exact, large at an edge of failing runs). Over `evaluation` all evaluations, as `tried.NAME`, with
-        `tried.status` and `tried.on_front`.
+        exact, large at an edge of failing runs or unstable gaits). Over `evaluation` all evaluations, as `tried.NAME`,
+        with `tried.status` and `tried.on_front`.
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.

@@ -121,8 +121,9 @@ def trace_front(
     """
     ends = [_end(model, space, record, settings, x, which, float(signs[which])) for which in (0, 1)]
     unit = _normalised(record, signs, ends)
+    one = lambda: [min(ends, key=lambda row: tuple(-signs * row.evaluation.values[:2]))]
     if unit is None:
-        return [min(ends, key=lambda row: tuple(-signs * row.evaluation.values[:2]))]
+        return one()
     ties = [_lane(settings, [_tied(unit, i, loss) for loss in TIED_LOSSES], end, i) for i, end in enumerate(ends)]
     other = lambda row, which, unit=unit: unit.mixed(row.evaluation).values[1 - which]
     for which, found in enumerate(_side_by_side(record, ties)):
@@ -130,8 +131,8 @@ def trace_front(
             worthwhile = WORTHWHILE_GAIN * np.sqrt(loss)
             if row is not None and other(ends[which], which) - other(row, which) > worthwhile:
                 ends[which] = row
-    unit = _normalised(record, signs, ends)
-    assert unit is not None
+    if (unit := _normalised(record, signs, ends)) is None:  # the ties of both ends meet
+        return one()
     between = np.linspace(0.0, 1.0, points)[1:-1]
     normals = [[_beyond(unit, which, along) for along in between] for which in (0, 1)]
     lanes = [_lane(settings, mixed, end, which) for which, (mixed, end) in enumerate(zip(normals, ends, strict=True))]

@@ -171,6 +171,9 @@ def test_a_piece_that_no_sweep_reaches_is_found_from_a_start_there(front_of, swa
 def test_what_does_not_oppose_has_one_best_point(front_of):
     found = front_of(lambda x: np.array([-np.sum((x - A) ** 2), np.sum((x - A) ** 2)]))
     assert found.sizes["point"] == 1 and found.k.item() == pytest.approx(A[0], abs=1e-4)
+    hinges = lambda x: np.array([min(0.0, x[0] - 0.5), max(0.0, x[0] - 0.5)])  # flat on either side, both best at 0.5
+    found = front_of(hinges, starts=[{"k": 0.1, "c": 0.5}, {"k": 0.9, "c": 0.5}])
+    assert found.sizes["point"] == 1 and found.k.item() == pytest.approx(0.5, abs=1e-3)
 
 
 def test_that_nothing_is_found_is_said(front_of, swapped):
