@@ -52,7 +52,7 @@ def bifurcation_diagram(
     return_map: ReturnMap,
     model: Any,
     name: str,
-    values: Float[ArrayLike, " values"],
+    values: Any,
     z0: Float[ArrayLike, "... n"],
     *,
     discard: int,
@@ -69,7 +69,7 @@ def bifurcation_diagram(
         return_map: see `jaxgait.solve.periodic`.
         model: the mechanism.
         name: the parameter, by dotted name.
-        values: its values, in its own unit.
+        values: its values, (values,), in its own unit or labelled with another.
         z0: start of every walk, in the units of the section; one point, or one per value.
         discard: number of first strides to discard.
         keep: number of strides to return.
@@ -97,7 +97,7 @@ def bifurcation_diagram(
         >>> [[round(float(z[0]), 3) for z in row] for row in points]  # one point, then two
         [[0.6, 0.6], [0.799, 0.513]]
     """
-    check_values(model, name, values)
+    values = check_values(model, name, values)
     checks.count("discard", discard, least=0)
     checks.count("keep", keep)
     values, z0 = jnp.asarray(values, float), jnp.asarray(z0, float)

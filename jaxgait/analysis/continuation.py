@@ -110,13 +110,13 @@ def continuation(
     model: Any,
     name: str,
     z0: Float[ArrayLike, " n"],
-    span: tuple[float, float],
+    span: Any,
     *,
     order: int = 1,
     step: float = 0.05,
     max_points: int = 200,
     directions: tuple[np.ndarray, np.ndarray] | None = None,
-    start: float | None = None,
+    start: Any = None,
     progress: bool | None = None,
 ) -> Branch:
     """Follows a branch of periodic gaits in one parameter, starting at `span[0]` towards `span[1]`.
@@ -126,7 +126,8 @@ def continuation(
         model: the mechanism; all other parameters stay as they are.
         name: the parameter, by dotted name.
         z0: a gait (or a guess near one) of the start, which is `span[0]`, not the model's own value.
-        span: first and last value of the parameter, in its own unit; the branch ends where it would leave it.
+        span: first and last value of the parameter, in its own unit or labelled with another; the branch ends where it
+            would leave it.
         order: the gaits repeat after this many applications of the map.
         step: first and longest step along the scaled branch: 0.05 gives some 20 points along the span, and more where
             the branch turns or bends, so that lines through the points show its shape.
@@ -164,10 +165,10 @@ def continuation(
         [('period doubling', 0.3675)]
     """
     problem = GaitEquations(return_map, (name,), checks.count("order", order))
-    check_span("span", span, model, name)
+    span = check_span("span", span, model, name)
     checks.positive("step", step)
     checks.count("max_points", max_points)
-    start = span[0] if start is None else start
+    start = span[0] if start is None else float(check_values(model, name, start))
     if not min(span) <= start <= max(span):
         raise ValueError(f"start must lie within the span {span}, got {start}")
     z0 = np.asarray(z0, dtype=float)
@@ -257,7 +258,7 @@ def locate(
     name: str,
     kind: Bifurcation,
     z0: Float[ArrayLike, " n"],
-    start: float,
+    start: Any,
     *,
     order: int = 1,
 ) -> BifurcationPoint | None:
@@ -290,7 +291,7 @@ def locate(
         3.0 [0.666667]
     """
     problem = GaitEquations(return_map, (name,), checks.count("order", order))
-    check_values(model, name, start)
+    start = float(check_values(model, name, start))
     problem.check_start(model, z0, start)
     guess = np.append(np.asarray(z0, float), start)
     scale = typical_sizes(guess[:-1], start)
@@ -318,7 +319,7 @@ def period_doubled(
     model: Any,
     branch: Branch,
     point: BifurcationPoint,
-    end: float,
+    end: Any,
     *,
     step: float = 0.05,
     max_points: int = 200,
@@ -411,7 +412,7 @@ def bifurcation_curve(
     model: Any,
     point: BifurcationPoint,
     names: tuple[str, str],
-    second: tuple[float, float],
+    second: Any,
     *,
     order: int = 1,
     step: float = 0.05,
@@ -460,7 +461,7 @@ def bifurcation_curve(
     problem = GaitEquations(return_map, check_pair("names", names), checks.count("order", order))
     checks.of_class("point", point, BifurcationPoint, "such as branch.bifurcations[0]")
     check_values(model, names[0], point.parameter)
-    check_span("second", second, with_parameters(model, {names[0]: point.parameter}), names[1])
+    second = check_span("second", second, with_parameters(model, {names[0]: point.parameter}), names[1])
     checks.positive("step", step)
     checks.count("max_points", max_points)
     problem.check_start(model, point.z, point.parameter, second[0])

@@ -40,7 +40,7 @@ from jaxgait.analysis.branches import (
 from jaxgait.analysis.floquet import floquet
 from jaxgait.model import Scalar
 from jaxgait.native import kept
-from jaxgait.parameters import with_parameters
+from jaxgait.parameters import in_own_unit, parameter_info, with_parameters
 from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import Rule, many
 from jaxgait.solve.checks import check_model
@@ -175,7 +175,7 @@ def _closures(closing: Closing, model: Any, values: dict[str, Array], z: Array) 
 def fixed_points(
     return_map: ReturnMap,
     model: Any,
-    over: Mapping[str, Float[np.ndarray, " b"]],
+    over: Mapping[str, Any],
     z0: Float[ArrayLike, "... n"],
     *,
     order: int = 1,
@@ -191,8 +191,9 @@ def fixed_points(
     Args:
         return_map: see `jaxgait.solve.periodic`.
         model: what the members share.
-        over: parameters by dotted name, in their units, with a value for each member: unlike those of
-            `jaxgait.ensemble`, which are a grid, values at the same place belong together, as in `jaxgait.zipped`.
+        over: parameters by dotted name, in their units or labelled with others, with a value for each member: unlike
+            those of `jaxgait.ensemble`, which are a grid, values at the same place belong together, as in
+            `jaxgait.zipped`.
         z0: first guesses, or one for all.
         order: the orbits repeat after this many applications of the map.
         tolerance: as for `fixed_point`.
@@ -219,7 +220,8 @@ def fixed_points(
         >>> print(found.z[:, 0].round(6), found.jacobian.ravel().round(6))  # 1 - 1/r, 2 - r
         [0.6  0.75] [-0.5 -2. ]
     """
-    values = {name: np.asarray(column, dtype=float) for name, column in over.items()}
+    in_unit = lambda name, x: np.asarray(in_own_unit(name, x, parameter_info(model, name).unit), dtype=float)
+    values = {name: in_unit(name, column) for name, column in over.items()}
     sizes = {name: column.shape for name, column in values.items()}
     if len(set(sizes.values())) != 1 or any(len(shape) != 1 for shape in sizes.values()):
         raise ValueError(f"over must contain one value of each parameter per member, got the shapes {sizes}")

@@ -1,4 +1,4 @@
-"""Checks of the values that a parameter takes in an analysis, against its declared bounds."""
+"""The values that a parameter takes in an analysis, in its unit and checked against its declared bounds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait.parameters import check_value, parameter_info, with_parameters
+from jaxgait.parameters import check_value, in_own_unit, parameter_info, with_parameters
 from jaxgait.precision import float64_default
 from jaxgait.solve.checks import check_model
 from jaxgait.support.checks import is_concrete, shown
@@ -38,11 +38,11 @@ def check_pair(what: str, names: Any) -> tuple[str, str]:
 
 
 @float64_default
-def check_values(model: Any, name: str, values: Any) -> None:
-    """Checks one or more values of a parameter, in its own unit, unless they are traced.
+def check_values(model: Any, name: str, values: Any) -> Any:
+    """One or more values of a parameter in its own unit, to which labelled ones are converted; checked unless traced.
 
     Raises:
-        jaxgait.parameters.ParameterError: for an unknown parameter, and for a value out of its bounds.
+        jaxgait.parameters.ParameterError: for an unknown parameter, a value out of its bounds, and another quantity.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -52,15 +52,18 @@ def check_values(model: Any, name: str, values: Any) -> None:
             ...
         jaxgait.parameters.ParameterError: Bungee.mass (body mass) must be positive, got 0 kg at index (1,)
     """
+    info = parameter_info(model, name)
+    values = in_own_unit(name, values, info.unit)
     varied = with_parameters(model, {name: values})
     if is_concrete(values):
-        check_value(f"{type(model).__name__}.{name}", values, parameter_info(model, name))
+        check_value(f"{type(model).__name__}.{name}", values, info)
     check_model(varied)
+    return values
 
 
 @float64_default
-def check_span(what: str, span: Any, model: Any, name: str) -> None:
-    """Checks the first and the last value of a parameter, in its own unit.
+def check_span(what: str, span: Any, model: Any, name: str) -> tuple[float, float]:
+    """The first and the last value of a parameter in its own unit; see `check_values`.
 
     Args:
         what: the argument's name, for the message.
@@ -70,7 +73,7 @@ def check_span(what: str, span: Any, model: Any, name: str) -> None:
 
     Raises:
         ValueError: for anything but two different numbers.
-        jaxgait.parameters.ParameterError: for an unknown parameter, and for a value out of its bounds.
+        jaxgait.parameters.ParameterError: as `check_values`.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -84,7 +87,7 @@ def check_span(what: str, span: Any, model: Any, name: str) -> None:
         raise ValueError(
             f"{what} must be the first and the last value of {name}, such as (0.01, 0.02), got {shown(span)}"
         )
-    for end in span:
-        check_values(model, name, end)
-    if span[0] == span[1]:
+    first, last = (float(check_values(model, name, end)) for end in span)
+    if first == last:
         raise ValueError(f"{what} must have two different ends, got {span}")
+    return first, last

@@ -35,7 +35,7 @@ from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Box, Starts, finite_number, parted, search_space
 from jaxgait.optimization.trust import gradient_fault
-from jaxgait.parameters import ParameterError, parameter_info, with_parameters
+from jaxgait.parameters import ParameterError, in_own_unit, parameter_info, with_parameters
 from jaxgait.report import labels
 from jaxgait.run import Sampling
 from jaxgait.solve.periodic import SectionMap
@@ -43,8 +43,8 @@ from jaxgait.solve.schemes import scheme_for
 from jaxgait.support import checks, xr
 from jaxgait.support.checks import by_name
 
-Stages = Mapping[str, Sequence[float]]
-"""Successive values by dotted parameter name, each in the parameter's unit; equally many of each."""
+Stages = Mapping[str, Any]
+"""Successive values by dotted parameter name, each in the parameter's unit, or labelled; equally many of each."""
 StageSearch = Callable[[Model, Starts, pathlib.Path | None], Optimum]
 
 
@@ -287,15 +287,15 @@ def through_stages(
 def _checked(model: Model, stages: Stages, over: Sequence[str]) -> dict[str, list[float]]:
     if not (isinstance(stages, Mapping) and stages):
         raise ParameterError(f"continue_in must be a dict of values by parameter, got {stages!r}")
-    for name, column in stages.items():
-        parameter_info(model, name)
+    own = {name: in_own_unit(name, column, parameter_info(model, name).unit) for name, column in stages.items()}
+    for name, column in own.items():
         if name in over or array_of(name) in over:
             raise ParameterError(f"{name} is searched over or in `across`: continue_in takes another parameter")
         if isinstance(column, str) or np.ndim(column) != 1 or len(column) < 2:
             raise ParameterError(f"continue_in needs at least two values of {name}, got {column!r}")
-    if len({len(column) for column in stages.values()}) > 1:
+    if len({len(column) for column in own.values()}) > 1:
         raise ParameterError("continue_in needs the same number of values for each parameter")
-    return {name: [finite_number(x, f"a value of {name}") for x in column] for name, column in stages.items()}
+    return {name: [finite_number(x, f"a value of {name}") for x in column] for name, column in own.items()}
 
 
 def _labelled(model: Model, values: Mapping[str, list[float]], optima: Sequence[Optimum]) -> xr.Dataset:

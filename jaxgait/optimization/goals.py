@@ -24,7 +24,7 @@ from jaxgait.model import Model
 from jaxgait.optimization.space import finite_number
 from jaxgait.parameters import parameters
 from jaxgait.run import Run, Sampling
-from jaxgait.support.units import QUANTITY, factor
+from jaxgait.support.units import QUANTITY, factor, unit_of, with_unit
 
 Objective: TypeAlias = Callable[[Run], Any] | Measure | str
 """A measure, its name, or a function of a run."""
@@ -37,6 +37,7 @@ LEAST_MAGNITUDE = 1e-5
 """Least typical magnitude of a measure relative to its largest: below, most values may be rounding errors of zero."""
 ROUNDING = 1e-13
 """A measure that is nowhere larger than this, in its unit, is rounding errors of zero: its magnitude is not known."""
+_VALUE = "the value of a limit"
 _COMPARED = re.compile(r"(>=|<=|=>|=<|==|=|>|<)")
 _TURNED = {">=": "<=", "<=": ">=", "=>": "=<", "=<": "=>", ">": "<", "<": ">", "=": "=", "==": "=="}
 _MEANT = {">=": (">=",), "=>": (">=",), ">": (">=",), "<=": ("<=",), "=<": ("<=",), "<": ("<=",)}
@@ -65,6 +66,8 @@ class Limit:
     """Which of several limits with the same text it is; None for the first."""
     magnitude: float | None = None
     """Typical magnitude of the measure within the bounds, in its unit, for a limit at zero; None: not known."""
+    unit: str | None = None
+    """That of the value, until `limit` has converted it to the measure's; None: the measure's."""
 
     @property
     def sign(self) -> float:
@@ -84,11 +87,11 @@ class Limit:
         return what if self.element is None else f"{what}[{self.element}]"
 
     def __str__(self) -> str:
-        return f"{self.name} {'>=' if self.at_least else '<='} {self.value:g}"
+        return with_unit(f"{self.name} {'>=' if self.at_least else '<='} {self.value:g}", self.unit or "")
 
 
-def at_least(what: Objective, value: float | int) -> Limit:
-    """The limit ``what >= value``, the value in the unit of the measure.
+def at_least(what: Objective, value: Any) -> Limit:
+    """The limit ``what >= value``, the value in the unit of the measure, or labelled with another.
 
     Raises:
         jaxgait.parameters.ParameterError: for a value that is not a finite number.
@@ -99,11 +102,11 @@ def at_least(what: Objective, value: float | int) -> Limit:
         >>> print(limit.what, limit.value, limit.at_least)
         peak_flexion 60.0 True
     """
-    return Limit(what, finite_number(value, "the value of a limit"))
+    return Limit(what, finite_number(value, _VALUE), unit=unit_of(value, _VALUE))
 
 
-def at_most(what: Objective, value: float | int) -> Limit:
-    """The limit ``what <= value``, the value in the unit of the measure.
+def at_most(what: Objective, value: Any) -> Limit:
+    """The limit ``what <= value``, the value in the unit of the measure, or labelled with another.
 
     Raises:
         jaxgait.parameters.ParameterError: for a value that is not a finite number.
@@ -113,14 +116,14 @@ def at_most(what: Objective, value: float | int) -> Limit:
         >>> at_most("peak_rope_force", 3000.0).at_least
         False
     """
-    return Limit(what, finite_number(value, "the value of a limit"), at_least=False)
+    return replace(at_least(what, value), at_least=False)
 
 
 def limit(condition: Limit | str, model: Model | None = None) -> Limit:
-    """A limit from a text such as "peak_flexion >= 60" or "clearance >= 50 cm"; a `Limit` unchanged.
+    """A limit in the unit of its measure, from a text such as "clearance >= 50 cm" or a `Limit`.
 
     Args:
-        condition: the text; a number without a unit is in the measure's one.
+        condition: the text or the limit; a number without a unit is in the measure's one.
         model: the mechanism whose measures have units.
 
     Raises:
@@ -132,8 +135,23 @@ def limit(condition: Limit | str, model: Model | None = None) -> Limit:
         >>> limit("peak_flexion >= 60").value, limit("clearance >= 50 cm", Bungee()).value
         (60.0, 0.5)
     """
-    if isinstance(condition, Limit):
-        return condition
+    one = condition if isinstance(condition, Limit) else _read(condition)
+    if one.unit is None:
+        return one
+    if model is None:
+        raise ValueError(
+            f"the limit {str(condition)!r}: without a model, give the value in the measure's unit, as a number"
+        )
+    measure = known(model).get(one.what) if isinstance(one.what, str) else one.what
+    try:
+        scale = factor(one.unit, getattr(measure, "unit", one.unit), one.name, of="the value")
+    except ValueError as error:
+        raise ValueError(f"the limit {str(condition)!r}: {error}") from error
+    return replace(one, value=scale * one.value, unit=None)
+
+
+def _read(condition: Any) -> Limit:
+    """A limit from a text, in the unit that it names."""
     parts = [part.strip() for part in _COMPARED.split(condition)] if isinstance(condition, str) else []
     if len(parts) == 3 and QUANTITY.fullmatch(parts[0]):  # "2 <= clearance"
         parts = [parts[2], _TURNED[parts[1]], parts[0]]
@@ -141,15 +159,7 @@ def limit(condition: Limit | str, model: Model | None = None) -> Limit:
     if not found or not _NAME.fullmatch(parts[0]) or not np.isfinite(float(found[1])):
         what = "a limit is text such as 'peak_flexion >= 60' (>= or <=, and a number, in the measure's unit or another)"
         raise ValueError(f"{what}, or made by at_least or at_most, got {condition!r}{_rewritten(parts)}")
-    if model is None and found[2]:
-        raise ValueError(f"the limit {condition!r}: without a model, give the value in the measure's unit, as a number")
-    measures = {} if model is None else known(model)
-    own = measures[parts[0]].unit if parts[0] in measures else found[2]
-    try:
-        scale = factor(found[2] or own, own, parts[0], of="the value")
-    except ValueError as error:
-        raise ValueError(f"the limit {condition!r}: {error}") from error
-    return Limit(parts[0], float(found[1]) * scale, parts[1] == ">=")
+    return Limit(parts[0], float(found[1]), parts[1] == ">=", unit=found[2] or None)
 
 
 def _rewritten(parts: list[str]) -> str:

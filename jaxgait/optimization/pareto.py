@@ -45,7 +45,7 @@ from jaxgait.support.units import ratio
 
 FRONT_METHODS = ("auto", "gradient", "NSGA-II")
 MAX_IMBALANCE = 0.1
-"""Unbalanced slope, in spans of the front per box, above which a point is at an edge of failing runs or unstable gaits."""
+"""Unbalanced slope, in spans of the front per box, above which a point is at an edge of failing or unstable runs."""
 MIN_IMPROVEMENT = 1e-6
 """Least improvement in every objective, in spans of the front, to replace a point; closer points count as one."""
 

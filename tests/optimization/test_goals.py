@@ -5,6 +5,7 @@ from typing import ClassVar, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 from jaxgait.kinds import Transition
 from jaxgait.measure import Measure
@@ -165,6 +166,12 @@ def test_methods_without_gradients_count():
 def test_a_limit_may_have_another_unit_and_either_order(text, value, lower):
     (found,) = Goal.of(Bungee(), "peak_rope_force", [text]).limits
     assert found == Limit("clearance", value, lower)
+
+
+def test_the_value_of_a_limit_may_be_labelled_with_another_unit():
+    half = at_most("clearance", xr.DataArray(50.0, attrs={"units": "cm"}))
+    assert str(half) == "clearance <= 50 cm"
+    assert Goal.of(Bungee(), "peak_rope_force", [half]).limits == (Limit("clearance", 0.5, at_least=False),)
 
 
 @pytest.mark.parametrize(

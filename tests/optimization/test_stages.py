@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from jaxgait.models.bungee import Bungee
 from jaxgait.models.prosthesis import Prosthesis
@@ -59,6 +60,7 @@ def test_the_knee_s_optimum_at_true_touch_down_is_near_that_of_a_smoothed_one():
         ({"linear_drag": [2.0, 1.0], "mass": [1.0, 2.0, 3.0]}, "same number of values for each parameter"),
         ({"stiffness": [20.0, 30.0]}, "stiffness is searched over or in `across`: continue_in takes"),
         ({"linear_drag": [1.0, -1.0]}, "linear_drag .* must be nonnegative"),
+        ({"linear_drag": xr.DataArray([2.0, 1.0], dims="at", attrs={"units": "m"})}, "linear_drag is in 'm', but"),
     ],
 )
 def test_impossible_stages_are_named(stages, message):
