@@ -262,8 +262,9 @@ def _disagreeing(data: xr.Dataset) -> list[str]:
     slope, runs = data.change.values[0], data.difference.values[0]
     apart, size = np.abs(runs - slope), np.fmax(np.abs(runs), np.abs(slope))
     rounding = NEGLIGIBLE * abs(float(data.result[0]))
-    noticed = apart > max(IGNORED_DISAGREEMENT * np.nanmax(np.abs(slope), initial=0.0), rounding)
-    return data.parameter.values[noticed & (apart > MAX_DEVIATION * size)].tolist()
+    largest = np.max(np.abs(slope), where=np.isfinite(slope), initial=0.0)
+    noticed = apart > max(IGNORED_DISAGREEMENT * largest, rounding)
+    return data.parameter.values[noticed & (np.isinf(apart) | (apart > MAX_DEVIATION * size))].tolist()
 
 
 def _stability(evaluation: Evaluated) -> str:

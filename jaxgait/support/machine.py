@@ -66,12 +66,12 @@ def fits_in_memory(objects: str, need: int, advice: str) -> None:
 
 
 def size_text(count: float | int) -> str:
-    """A number of bytes (no dimension) as text in B, kB, MB or GB."""
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
+    """A number of bytes (no dimension) as text in B, kB, MB, GB or TB."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 999.5:  # which is not written as 1e+03
             return f"{count:.3g} {unit}"
         count /= 1000
-    return f"{count:.3g} GB"
+    return f"{count:.3g} TB"
 
 
 def free_memory() -> int:

@@ -129,6 +129,8 @@ def test_slopes_that_runs_do_not_bear_out_are_named(of, monkeypatch):
     for gradient in ("auto", "differences"):  # which may be noise
         found = of([[4.0, -4.0], [1.0, 1.0]], by=["mass", "stiffness"], gradient=gradient)
         assert found.attrs["disagree"] == "mass" and not found.attrs["lost"]
+    found = of([[np.inf, 4.0], [1.0, 1.0]], by=["mass", "stiffness"])
+    assert found.attrs["disagree"] == "mass, stiffness", "an infinite slope hides no other"
     monkeypatch.setattr(Linear, "measured", lambda self, x: np.ones((len(x), 2)))
     assert not of([[1e-20, 0.0, 0.0], [1.0, 1.0, 1.0]]).attrs["disagree"], "but for rounding, nothing changes"
 

@@ -61,7 +61,7 @@ def test_an_infinite_change_is_named_and_hides_no_other():
     figure.draw_without_rendering()
     first, second = figure.axes
     assert sorted(text.get_text() for text in first.get_yticklabels()) == ["a", "b", "c"]
-    assert [[text.get_text() for text in ax.texts] for ax in (first, second)] == [[" infinite"]] * 2
+    assert [[text.get_text() for text in ax.texts] for ax in (first, second)] == [["∞"], ["−∞"]]
     np.testing.assert_array_equal(lengths(first), [1.0, np.nan, 0.5])
     assert "10^{-5}" in second.get_xlabel()
 

@@ -129,3 +129,7 @@ def test_a_machine_with_a_gpu_computes_on_the_cpu_where_that_is_the_default_devi
     assert (machine.devices(), default_workers(1), made_by()["device"]) == (kinds["gpu"], 1, "gpu")
     with jax.default_device("cpu"):
         assert (machine.devices(), default_workers(1), made_by()["device"]) == (kinds["cpu"], 4, "cpu")
+
+
+def test_sizes_are_written_without_powers_of_ten():
+    assert [machine.size_text(size) for size in (999, 999_900, 2e12)] == ["999 B", "1 MB", "2 TB"]
