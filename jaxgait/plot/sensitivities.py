@@ -97,9 +97,8 @@ def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> BarContainer:
     bars = ax.barh(at, change, height=0.7, color=colours)
     ax.plot(one.difference, at, "o", color="black", mfc="white", ms=4)
     for i in np.flatnonzero(np.isinf(one.change.values)).tolist():
-        side = np.sign(one.change.values[i])
-        label = {"xytext": (3.0 * side, 0.0), "textcoords": "offset points", "ha": "left" if side > 0.0 else "right"}
-        ax.annotate("∞" if side > 0.0 else "−∞", (0.0, i), va="center", **label)
+        text = "∞" if one.change.values[i] > 0.0 else "−∞"
+        ax.annotate(text, (0.0, i), (3.0, 0.0), textcoords="offset points", va="center")
     ax.axvline(0.0, color="black", lw=0.8)
     ax.margins(x=0.08)
     power, unit = _power(change), str(one.measure_unit.values)
