@@ -259,10 +259,10 @@ def _unexplained(part: Part) -> str:
         return ""
     size = with_unit(f"{rms:.3g}", measured.unit)
     size += f" ({np.degrees(rms):.3g} deg)" if measured.unit == "rad" else ""
+    share = f" {rms / range_:.0%} of the range of the curve," if range_ else ""
     return (
-        f"the model does not explain the curve: the residual is {size} (root mean square), {rms / range_:.0%} of the "
-        "range of the curve, and correlated, so that it is a misfit rather than noise; the standard errors, which take "
-        "it for noise, mean little"
+        f"the model does not explain the curve: the residual is {size} (root mean square),{share} and correlated, so "
+        "that it is a misfit rather than noise; the standard errors, which take it for noise, mean little"
     )
 
 

@@ -79,6 +79,9 @@ def test_a_curve_that_the_model_does_not_explain_is_no_noisy_one():
     assert fitted(1.0, True).remarks[0] == text
     assert not messages(fitted(1.0, False), "explain") and not messages(fitted(0.1, True), "explain")
     assert not messages(fitted(1.0, True, 3.3), "explain"), "a correlation of 0.47 is that of many noises"
+    curve = lambda t: line(t) + np.cos(3.0 * np.pi * T)
+    constant = found(toy(curve, line_slopes, np.ones_like(T), noise=1.0), estimated=True)
+    assert "(root mean square), and corr" in messages(constant, "does not explain the curve")[0]
 
 
 def test_noise_that_is_much_larger_than_the_residual_is_noticed():
