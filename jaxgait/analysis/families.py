@@ -238,14 +238,9 @@ def fixed_points(
     if not np.isfinite(z).all():
         raise ValueError(f"z0 must be finite, got {z[~np.isfinite(z).all(axis=1)][0]}")
     compiled = functools.partial(_closures, Closing(return_map, order), model)
-    width = min(checks.count("lanes", lanes), _power_of_two(count))
+    width = min(checks.count("lanes", lanes), 1 << max(count - 1, 0).bit_length())  # few programs for any number
     evaluate = lambda which, x: _in_batches(compiled, width, ({name: v[which] for name, v in values.items()}, x))
     return FixedPoint.of(many(evaluate, z, search_rule(tolerance), max_iterations))
-
-
-def _power_of_two(count: int) -> int:
-    """The least power of two that is at least `count`, so that few programs serve any number of members."""
-    return 1 << max(count - 1, 0).bit_length()
 
 
 def _in_batches(function: Callable[..., Any], width: int, rows: tuple) -> Any:

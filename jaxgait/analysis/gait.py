@@ -81,11 +81,6 @@ def correlation(x: Curve, y: Curve) -> Float[Array, ""]:
     return jnp.where(constant, jnp.nan, mean(dx * dy) / jnp.sqrt(x_variance * y_variance))
 
 
-def _stride_difference(table: Float[Array, "strides phases"], order: int) -> Float[Array, ""]:
-    """Largest difference between strides `order` apart, at any phase, in the unit of the curve."""
-    return jnp.max(jnp.abs(table[order:] - table[:-order]))
-
-
 @float64_default
 def subharmonic_order(
     table: Table,
@@ -118,7 +113,7 @@ def subharmonic_order(
         raise ValueError(f"the order needs more than {most} strides, got {table.shape[0]}")
     order = jnp.zeros((), jnp.int32)
     for m in range(most, 0, -1):
-        order = jnp.where(_stride_difference(table, m) <= tolerance, m, order)
+        order = jnp.where(jnp.max(jnp.abs(table[m:] - table[:-m])) <= tolerance, m, order)
     return jnp.where(jnp.isnan(table).any(), UNKNOWN, order)
 
 

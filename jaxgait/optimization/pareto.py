@@ -314,12 +314,8 @@ def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Row], tried: Sequence[Ro
 
 
 def _allowed(goal: Goal, objectives: int, row: Row) -> bool:
-    return bool(row.evaluation.valid) and bool((_slack(goal, objectives, row) >= -MAX_VIOLATION).all())
-
-
-def _slack(goal: Goal, objectives: int, row: Row) -> np.ndarray:
-    """Slacks of the limits, without those that represent objectives."""
-    return goal.slack(row.evaluation.values)[objectives - 1 :]
+    slack = goal.slack(row.evaluation.values)[objectives - 1 :]  # without the limits that represent objectives
+    return bool(row.evaluation.valid) and bool((slack >= -MAX_VIOLATION).all())
 
 
 def _without_objectives(goal: Goal, objectives: int, rows: Sequence[Row]) -> tuple[Goal, list[Evaluated]]:

@@ -123,8 +123,9 @@ def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
     if record.method in GRADIENT_FREE:
         return _by_values(record, end, at) + _near_failures(record, i, row)
     values = np.array([float(one.evaluation.values[0]) for one in record.rows[i]])
-    size, most = abs(float(evaluation.values[0])), STEEP_FACTOR * record.settings.tolerance
-    negligible = most * size if end.message == USED_UP else 10 * most * max(size, end.size)
+    size, tolerance = abs(float(evaluation.values[0])), record.settings.tolerance
+    left = max(10 * STEEP_FACTOR * tolerance, tolerance**0.5)  # by the root next to the vertex of a parabola
+    negligible = STEEP_FACTOR * tolerance * size if end.message == USED_UP else left * max(size, end.size)
     rounding = NEGLIGIBLE * float(np.ptp(values[np.isfinite(values)]))
     return _converged(record, end, at, record.slope(row), max(negligible, rounding))
 

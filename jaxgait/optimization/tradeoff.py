@@ -62,19 +62,15 @@ class Recorder(Evaluator):
 
     def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `jaxgait.optimization.evaluate.Evaluator`; values in the units of measures."""
-        return self._judged(searches, x)[1]
+        return self.lenient(searches, x).judged(self.stability)
 
     def lenient(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """The same, but a search may cross unstable gaits; values in the units of measures."""
-        return self._judged(searches, x)[0]
-
-    def _judged(self, searches: np.ndarray, x: np.ndarray) -> tuple[Evaluated, Evaluated]:
-        """The evaluation, and the same with the status of unstable gaits."""
         found = self._evaluate(searches, x)
         judged = found.judged(self.stability)
         self.rows += [Row(int(searches[i]), x[i].copy(), judged.at(i)) for i in range(len(x))]
         self._bar.update(len(x))
-        return found, judged
+        return found
 
 
 @dataclass

@@ -622,6 +622,15 @@ def test_without_a_slope_an_end_is_one_even_if_iterations_are_used_up():
         assert why_stopped(record, 0, SearchEnd(row.x, False, USED_UP, size=1e6), row).startswith(said)
 
 
+def test_a_tight_tolerance_leaves_a_slope_of_its_root():
+    """Next to the vertex of a parabola, which is lower by the square of the slope only."""
+    model, tight = Oscillator(), replace(settings(), tolerance=1e-12)
+    record = SearchRecord(model, Space(model, {"k": (0.5, 2.5)}), tight, "SLSQP", None, 1.0)
+    row = Row(0, np.array([0.5]), Evaluated(np.ones(1), np.full((1, 1), 1e-6), np.int32(0), np.float64("nan")))
+    record.rows[:] = [[row]]
+    assert why_stopped(record, 0, SearchEnd(row.x, True, ""), row).startswith("converged: remaining slope 1.0e-06")
+
+
 def test_an_end_at_a_kink_far_below_the_start_has_not_converged():
     """By 1e9, of which its slope is less than 1e-9."""
     model = Oscillator()
