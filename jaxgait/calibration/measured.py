@@ -163,8 +163,8 @@ def _curve(at: Any, values: Any, unit: str, axis: str) -> MeasuredCurve:
 def _numbers(values: Any, what: str) -> Float[np.ndarray, " points"]:
     try:
         found = as_array(values)
-        if found.dtype.kind in "mM":
-            raise ValueError("dates and intervals have no unit here")
+        if found.dtype.kind in "mMc":
+            raise ValueError("dates and intervals have no unit here, and complex numbers no order")
         found = np.array(found, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{what} of a measured curve must be numbers, got {values!r}"[:200]) from error

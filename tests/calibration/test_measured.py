@@ -30,6 +30,7 @@ def test_labelled_times_phases_and_values_are_converted():
         ),
         (lambda: over_time([0, 1], [1, 2], unit="meters"), "unknown 'meters': did you mean 'm'"),
         (lambda: over_time(pd.to_timedelta([0, 1], unit="s"), [1, 2], unit="m"), "time .* must be numbers"),
+        (lambda: over_time([0, 1], [1 + 2j, 2], unit="m"), "values .* must be numbers"),
     ],
 )
 def test_contradictory_units_are_rejected(make, message):
