@@ -224,6 +224,8 @@ class Goal:
         if not isinstance(value, float | np.generic | np.ndarray | jax.Array):
             raise ValueError(f"{what} must be {wanted} of a run, got {type(value).__name__}")
         number = jnp.asarray(value)
+        if not number.size:
+            raise ValueError(f"{what} must be {wanted} of a run, got an array without any")
         if jnp.issubdtype(number.dtype, jnp.floating):
             return number
         if not (jnp.issubdtype(number.dtype, jnp.integer) or number.dtype == bool):

@@ -196,6 +196,7 @@ LATEST = Measure("latest", lambda run: jnp.argmax(run["x"]), "1", "sample of the
         ({"maximize": lambda run: {"x": run["x"][-1]}}, "one real number of a run, got dict"),
         ({"maximize": lambda run: jnp.argmax(run["x"])}, "got int.*: it has no gradient"),
         ({"subject_to": [at_most(LATEST, 3.0)]}, "the limited measure \\(latest\\) must be .*, got int"),
+        ({"subject_to": [at_most(lambda run: run["x"][:0], 3.0)]}, "real numbers of a run, got an array without any"),
     ],
 )
 def test_impossible_settings_of_a_search_raise(changes, message):
