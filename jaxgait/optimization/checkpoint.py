@@ -52,8 +52,8 @@ class Checkpoint:
         try:
             lines = path.read_text().splitlines(keepends=True)
             head = json.loads(lines[0])
-            rows = [json.loads(line) for line in lines[1:] if line.endswith("\n")]  # the last one may be cut off
-        except ValueError as error:
+            rows = [_row(json.loads(line)) for line in lines[1:] if line.endswith("\n")]  # the last may be cut off
+        except (ValueError, TypeError) as error:
             raise ValueError(f"{path} is not a checkpoint of a search: {error}") from error
         if not isinstance(head, dict) or not head.keys() & self._head.keys():
             raise ValueError(f"{path} is not a checkpoint of a search: give another file")
@@ -63,7 +63,7 @@ class Checkpoint:
                 f"{path} is the checkpoint of another search: {', '.join(differs)} differ; give another file"
             )
         for row in rows:
-            self._keep(_row(row))
+            self._keep(row)
 
     def __enter__(self) -> Checkpoint:
         if self._path is not None:

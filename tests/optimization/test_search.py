@@ -164,9 +164,10 @@ def test_a_search_is_continued_from_its_file(tmp_path):
         optimize(Oscillator(), **request, seed=1)
     with pytest.raises(ValueError, match="checkpoint of another search: logarithmic"):
         optimize(Oscillator(), **request | {"over": {name: Log(*bounds) for name, bounds in BOX.items()}})
-    file.write_text("{}\n")
-    with pytest.raises(ValueError, match="not a checkpoint of a search"):
-        optimize(Oscillator(), **request)
+    for damaged in ("{}\n", f"{lines[0]}[1, 2]\n"):
+        file.write_text(damaged)
+        with pytest.raises(ValueError, match="not a checkpoint of a search"):
+            optimize(Oscillator(), **request)
 
 
 def test_the_record_has_all_that_is_known(held, tmp_path):
