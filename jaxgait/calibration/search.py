@@ -13,7 +13,6 @@ from jaxtyping import Bool, Float
 from scipy.optimize import least_squares
 
 from jaxgait.calibration.problem import AskFrom, Problem, Residuals
-from jaxgait.model import Model
 from jaxgait.optimization.statuses import UNSTABLE, sentence
 
 MIN_BOUND_DISTANCE = 1e-3
@@ -92,14 +91,12 @@ class _Asked:
 
 def _failure(problem: Problem, residuals: Residuals) -> str:
     """Which run failed, and why."""
-    trial = int(residuals.trial)
-    return f"the run{problem.of(trial)} at the start failed: {_reason(problem.trials[trial].model, residuals)}"
-
-
-def _reason(model: Model, residuals: Residuals) -> str:
-    if residuals.status == UNSTABLE and np.isfinite(residuals.multiplier):
-        return f"its gait is not stable (largest multiplier {float(residuals.multiplier):.3g})"
-    return sentence(model, int(residuals.status)) if residuals.status else "its curve is not finite"
+    trial, status, multiplier = int(residuals.trial), int(residuals.status), float(residuals.multiplier)
+    why = sentence(problem.trials[trial].model, status) if status else "its curve is not finite"
+    if status == UNSTABLE and np.isfinite(multiplier):
+        limit = f", stability={problem.stability:g}" if multiplier < 1.0 else ""
+        why = f"its gait is not stable{' enough' if limit else ''} (largest multiplier {multiplier:.3g}{limit})"
+    return f"the run{problem.of(trial)} at the start failed: {why}"
 
 
 def search(

@@ -119,7 +119,7 @@ def no_result(model: Model, goal: Goal, evaluations: Sequence[Evaluated], wordin
     if not any(goal.met(one.values) for one in valid):
         return NoResult(f"{wording.points} met the limits: {_missed(goal, valid)}; {wording.limits}")
     least = min(float(one.multiplier) for one in valid if goal.met(one.values))
+    gait = "no stable gait was found" if least >= 1.0 else "no gait stable enough was found"
     return NoResult(
-        f"no stable gait was found from any start (smallest multiplier {least:.3g}): use more starts or other bounds; "
-        f"{wording.walks}"
+        f"{gait} from any start (smallest multiplier {least:.3g}): use more starts or other bounds; {wording.walks}"
     )

@@ -114,8 +114,10 @@ def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
         worst = int(np.argmin(goal.slack(evaluation.values)))
         how = f"stopped ({end.message})" if end.message and not end.converged else "ended"
         return f"{how} outside its limits: {goal.bounds[worst]}, reached {float(evaluation.values[1 + worst]):.6g}"
-    if evaluation.multiplier >= record.stability:
-        return f"ended on an unstable gait (multiplier {float(evaluation.multiplier):.3g}): walks diverge from it"
+    if (multiplier := float(evaluation.multiplier)) >= record.stability:
+        loose = f"a gait whose multiplier, {multiplier:.3g}, is not below stability={record.stability:g}"
+        unstable = f"an unstable gait (multiplier {multiplier:.3g}): walks diverge from it"
+        return f"ended on {unstable if multiplier >= 1.0 else loose}"
     walls = record.space.walls(record.space.on_walls(row.x))
     at = f" on the bound {' and '.join(walls)}" if walls else ""
     if i in record.unreliable:

@@ -206,6 +206,8 @@ def test_gaits_that_are_not_stable_count_as_failed_unless_they_are_wanted():
     assert "±" not in repr(held) and "<td>no minimum</td><td>–</td>" in _parameters(held, ())
     with pytest.raises(NoResult, match="its gait is not stable"):
         found(replace(problem, stability=1.0), start=(0.9, 0.5))
+    with pytest.raises(NoResult, match=r"not stable enough \(largest multiplier 0.5, stability=0.4\)"):
+        found(replace(problem, stability=0.4), start=(0.2, 0.5))
 
 
 def test_a_parameter_on_its_bound_is_named_and_has_no_standard_error():

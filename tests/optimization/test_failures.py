@@ -37,6 +37,7 @@ def one(status=0, values=(1.0, 2.0), multiplier=np.nan):
             "no start met the limits: nearest to excursion >= 4 was 3; loosen it.* starts",
         ),
         ([one(values=(0.0, 5.0), multiplier=1.5)], OPTIMUM, r"\(smallest multiplier 1.5\): .* with method='COBYQA'"),
+        ([one(values=(0.0, 5.0), multiplier=0.95)], OPTIMUM, r"no gait stable enough was found .* multiplier 0\.95\)"),
         ([one(values=(0.0, 5.0), multiplier=1.5)], ENDS, "use more starts or other bounds; method='NSGA-II' also"),
     ],
 )

@@ -424,13 +424,18 @@ def test_a_start_whose_end_failed_ended_at_its_best_point_within_the_limits():
     assert record.end_of(0, SearchEnd(np.array([0.6]), False, "")).x == 0.2
 
 
-def _end_of_a_start(multiplier, **end):
+def _end_of_a_start(multiplier, stability=1.0, **end):
     """The sentence on a start that ended where a slope remains."""
     model = Oscillator()
-    record = SearchRecord(model, Space(model, {"k": (0.5, 2.5)}), settings(), "SLSQP", None, 1.0)
+    record = SearchRecord(model, Space(model, {"k": (0.5, 2.5)}), settings(), "SLSQP", None, stability)
     row = Row(0, np.array([0.5]), Evaluated(np.ones(1), np.ones((1, 1)), np.int32(0), np.float64(multiplier)))
     record.rows.append([row])
     return why_stopped(record, 0, SearchEnd(row.x, True, "", **end), row)
+
+
+def test_gaits_that_are_stable_but_not_enough_are_not_called_unstable():
+    assert "on an unstable gait (multiplier 1.2)" in _end_of_a_start(1.2)
+    assert _end_of_a_start(0.95, stability=0.9) == "ended on a gait whose multiplier, 0.95, is not below stability=0.9"
 
 
 def test_only_searches_over_gaits_speak_of_gaits():
