@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxgait.ensembles.spacing import Spacing
-from jaxgait.optimization.optimum import AGREEMENT, BOUND, FAILED, OBJECTIVE, UNSEARCHED, Local, Optimum
+from jaxgait.optimization.optimum import AGREEMENT, BOUND, FAILED, NO_OPTIMUM, OBJECTIVE, UNSEARCHED, Local, Optimum
 from jaxgait.support.units import with_unit
 
 RIDGE_RATIO = 10.0
@@ -45,6 +45,8 @@ def _starts(found: Optimum) -> str:
     """How many starts ended at the best design."""
     total, best = len(found.why_stopped), found.basins.isel(basin=slice(0, 1))
     same = int(best.starts.sum()) if "starts" in best else 0
+    if any(NO_OPTIMUM in why for why in found.why_stopped):
+        return "a better design was found next to this one (see why the starts stopped): search on from there"
     if total == 1:
         return "only one start: there may be better designs elsewhere within the bounds; more starts look for them"
     if same == total:

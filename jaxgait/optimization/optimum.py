@@ -17,6 +17,8 @@ from jaxgait.support.units import with_unit
 
 OBJECTIVE, BOUND, FAILED, UNSEARCHED = "objective", "bound", "failed: ", "not searched farther"
 """What ends the tolerance of a parameter (see `Local.stops`); "failed: " precedes how runs fail."""
+NO_OPTIMUM = "it is no optimum"
+"""Says in `Optimum.why_stopped` that a better design was found next to the best one."""
 AGREEMENT = 0.05
 """Slopes and differences of values that differ by less, relative to the slopes, confirm each other."""
 

@@ -41,6 +41,7 @@ from jaxgait.solve.periodic import SectionMap
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.support import checks, xr
 from jaxgait.support.checks import by_name
+from jaxgait.support.notes import waiting
 from jaxgait.support.units import ratio
 
 FRONT_METHODS = ("auto", "gradient", "NSGA-II")
@@ -149,7 +150,8 @@ def front(
     evaluate = begun(evaluator_for(task, gradient if traced else None, x), task, gradient, gait)
     check_stability(evaluate, stability)
     goal = _judged(goal, evaluate, x, len(signs))
-    with Recorder(evaluate, stability, progress) as record:
+    with waiting("front", "run", progress, patience=0.0) as bar:
+        record = Recorder(evaluate, stability, bar)
         if traced:
             settings = SearchSettings(-1.0, goal, iterations, tolerance, 0.1, seed)
             chosen = trace_front(model, space, record, signs, settings, x, points)

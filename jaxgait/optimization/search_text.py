@@ -20,7 +20,7 @@ from jaxgait.optimization.methods import (
     Ended,
     SearchEnd,
 )
-from jaxgait.optimization.optimum import Local
+from jaxgait.optimization.optimum import NO_OPTIMUM, Local
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.statuses import UNSTABLE, sentence
@@ -59,7 +59,7 @@ def _next_to_it(record: SearchRecord, local: Local | None, better: Row | None) -
     if better is not None:
         design = ", ".join(f"{name!r}: {x:.6g}" for name, x in record.space.named(better.x).items())
         value = f"{float(better.evaluation.values[0]):.6g}"
-        return f"; it is no optimum: {{{design}}} gives {value}: search on from there, with `starts`"
+        return f"; {NO_OPTIMUM}: {{{design}}} gives {value}: search on from there, with `starts`"
     constant = local is not None and not (local.slope or local.difference or local.curvature.any())
     return "; around it the objective does not change" if constant else ""
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float, Int
+from tqdm import tqdm
 
 from jaxgait.model import Model
 from jaxgait.optimization.balancing import active_normals, shared_balance
@@ -28,7 +29,6 @@ from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.together import Ask, together
 from jaxgait.outcome import NoResult
-from jaxgait.support.notes import waiting
 
 TIED_LOSSES = (1e-7, 1e-4)
 """Losses of an objective at its optimum, in spans of the front, for which the other one may be improved: within the
@@ -49,16 +49,9 @@ COINCIDENT_WITHIN = 1e-9
 class Recorder(Evaluator):
     """An evaluator that records its evaluations and treats unstable gaits as failed runs."""
 
-    def __init__(self, evaluate: Evaluator, stability: float, progress: bool | None):
-        self._evaluate, self.stability, self._shown = evaluate, stability, progress
+    def __init__(self, evaluate: Evaluator, stability: float, bar: tqdm):
+        self._evaluate, self.stability, self._bar = evaluate, stability, bar
         self.name, self.rows = evaluate.name, list[Row]()
-
-    def __enter__(self) -> Recorder:
-        self._bar = waiting("front", "run", self._shown, patience=0.0)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
 
     def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `jaxgait.optimization.evaluate.Evaluator`; values in the units of measures."""

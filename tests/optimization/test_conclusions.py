@@ -28,6 +28,8 @@ def test_conclusions_state_how_sure_a_design_is_and_what_to_do_next():
     )  # fmt: skip
     starts, limit, ridge, gradient, edge, bound = conclusions(found)
     assert starts.startswith("2 of 3 starts ended at this design: more starts")
+    worse = dataclasses.replace(found, why_stopped=["", "converged; it is no optimum: {'k': 2} gives 0", ""])
+    assert next(conclusions(worse)).startswith("a better design was found next to this one")
     assert limit == "clearance >= 0 holds the design back: relaxing it improves the objective by 11 per unit"
     assert ridge.startswith("changing k and c together, in opposite directions, affects the objective least")
     assert gradient.startswith("the gradient and differences of values next to this design disagree by 26% (below 5%")
