@@ -78,13 +78,13 @@ def quality(fit: Fit) -> list[str]:
 
 def _distance(trial: FittedTrial, fit: Fit) -> str:
     residual = trial.curve.residual
-    unit, rms = residual.attrs["units"], float(np.sqrt(np.mean(residual**2)))
-    text = f"residual: {rms:.3g} {unit} (root mean square)"
+    size = lambda x: with_unit(f"{x:.3g}", residual.attrs["units"])
+    text = f"residual: {size(float(np.sqrt(np.mean(residual**2))))} (root mean square)"
     if not fit.noise_estimated:
         return f"{text}; {_chi_square(trial)}"
     noise = fit.noise[trial.points][0]
-    text += f"; noise, from it: {np.sqrt(trial.reduced) * noise:.3g} {unit}"
-    return text if len(fit.trials) == 1 else f"{text}, from all trials: {noise:.3g} {unit}"
+    text += f"; noise, from it: {size(np.sqrt(trial.reduced) * noise)}"
+    return text if len(fit.trials) == 1 else f"{text}, from all trials: {size(noise)}"
 
 
 def _chi_square(of: Fit | FittedTrial) -> str:

@@ -375,9 +375,8 @@ def other_unit(measured: MeasuredCurve, fitted: Float[np.ndarray, " points"]) ->
     apart = lambda other: abs(math.log(reached / wanted * factor(unit, other, "the output", of="the measured curve")))
     near = [other for other in alike(unit) if other != unit and apart(other) < 0.5 * math.log(10.0)]
     question = f"in {' or '.join(near)}" if near else "in another unit"
-    return (
-        f"the measured curve spans {wanted:.3g} {unit}, the fitted one {reached:.3g} {unit}: is the first {question}?"
-    )
+    spans = [with_unit(f"{span:.3g}", unit) for span in (wanted, reached)]
+    return f"the measured curve spans {spans[0]}, the fitted one {spans[1]}: is the first {question}?"
 
 
 def _unstable(best: Best) -> str:

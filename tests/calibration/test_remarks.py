@@ -68,6 +68,13 @@ def test_correlated_residuals_are_judged_by_their_number(estimated):
     assert not messages(few, "correlated")
 
 
+def test_a_residual_without_a_unit_has_none():
+    problem = toy(line, line_slopes, NOISY)
+    (one,) = problem.trials
+    bare = replace(problem, trials=(replace(one, measured=replace(one.measured, unit="1")),))
+    assert re.search(r"residual: [\d.]+ \(root mean square\)", str(found(bare)))
+
+
 def test_a_curve_that_the_model_does_not_explain_is_no_noisy_one():
     """Of which the noise is not known: a given one judges the misfit itself."""
     wave = lambda size, rate: line([4.0, 2.0]) + size * np.cos(2 * np.pi * rate * T)
