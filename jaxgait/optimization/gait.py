@@ -315,14 +315,17 @@ class PeriodicGait(Boxed):
         return min(same, key=lambda known: float(np.linalg.norm(known.x - x)), default=None)
 
     def _solved(self, searches: np.ndarray, x: np.ndarray, guess: np.ndarray) -> tuple[Root, np.ndarray, Linear]:
-        """Gaits by Newton's method, the last steps to them, and the strides before these steps."""
+        """Gaits by Newton's method, the last steps to them, and the strides before these steps (that did not fail)."""
         n, at, last = x.shape[1], guess.copy(), {}
 
         def open_end(which: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             found = self.strides(x[which], z, self._extra(searches[which]))
-            at[which] = z
-            last.update({int(lane): Linear(*(field[i] for field in found)) for i, lane in enumerate(which)})
-            return found.next - z, found.slopes[:, : z.shape[1], n:] - np.eye(z.shape[1])
+            value, slope = found.next - z, found.slopes[:, : z.shape[1], n:] - np.eye(z.shape[1])
+            usable = np.isfinite(value).all(axis=1) & np.isfinite(slope).all(axis=(1, 2))
+            for i, lane in enumerate(which.tolist()):
+                if usable[i] or lane not in last:
+                    at[lane], last[lane] = z[i], Linear(*(field[i] for field in found))
+            return value, slope
 
         root = many(open_end, guess, self._rule, MAX_STRIDES)
         linear = Linear(*(np.stack(field) for field in zip(*(last[i] for i in range(len(x))), strict=True)))

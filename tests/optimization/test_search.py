@@ -18,6 +18,7 @@ from jaxgait.models.bungee import Bungee
 from jaxgait.optimization import at_least, at_most, optimize
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
+from jaxgait.optimization.gait import Linear, PeriodicGait
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.methods import METHODS, NONE_TEXT, USED_UP, Ended, Scaled, SearchEnd, SearchSettings
 from jaxgait.optimization.search import Search
@@ -25,6 +26,8 @@ from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.search_text import why_stopped
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import NoResult
+from jaxgait.run import Sampling
+from jaxgait.solve.smooth import Smooth
 from tests.optimization.oscillator import Oscillator, amplitude
 
 BOX = {"k": (0.3, 2.5), "c": (0.2, 1.5)}
@@ -96,6 +99,24 @@ def test_an_objective_of_zero_tolerates_a_fraction_of_its_variation_between_the_
     assert found.objective == 0.0 and found.local is not None
     assert found.local.loss == pytest.approx(loss)
     assert found.local.room["k"] == pytest.approx((np.sqrt(loss),) * 2, rel=1e-3)
+
+
+def test_a_failed_last_try_does_not_take_the_gait_that_was_found():
+    """Errors of the solver keep the residual above the tolerance, and all further strides fail."""
+    model, calls = Oscillator(), []
+    settings = Smooth.of(model), Sampling.of(model, 1, None, None)
+    gait = PeriodicGait(model, Space(model, {"k": (0.5, 2.5)}), Goal.of(model, "power"), *settings)
+
+    def strides(x, z, extra):
+        calls.append(np.nan if calls else 1.0)
+        slopes = np.zeros((1, 3, 3))
+        slopes[:, :, 0] = 1.0
+        return Linear(calls[-1] * (z + 5e-6), calls[-1] * np.full((1, 1), 2.0), calls[-1] * slopes, np.zeros(1, int))
+
+    gait.strides = strides
+    gait.begin_with(np.array([100.0, 100.0]))
+    found = gait(np.zeros(1, int), np.full((1, 1), 0.5))
+    assert len(calls) > 1 and found.valid and found.values == 2.0 and found.slopes == 1.0
 
 
 def test_a_gait_that_no_walk_stays_on_is_no_optimum():
