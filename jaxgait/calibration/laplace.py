@@ -100,8 +100,9 @@ def further_fall(values: Float[np.ndarray, " points"], slopes: Float[np.ndarray,
 
 def _decomposed(slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Singular values, padded with zeros if there are fewer points than parameters, and directions as rows."""
-    _, values, directions = np.linalg.svd(slopes, full_matrices=True)
-    return np.append(values, np.zeros(slopes.shape[1] - len(values))), directions
+    points, n = slopes.shape
+    _, values, directions = np.linalg.svd(slopes, full_matrices=points < n)  # of many points, 20 GB of 50,000 if full
+    return np.append(values, np.zeros(n - len(values))), directions
 
 
 def _sentence(parabola: Laplace, k: int, names: list[str]) -> str:

@@ -1,6 +1,7 @@
 """What a fit and a profile report where their numbers are not valid: bounds, noise, samples, strides, failed runs."""
 
 import re
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -52,6 +53,13 @@ def test_errors_hold_bounds_and_tell_what_they_would_be_without():
     apart = laplace(np.stack([x, 0.5 * x + np.sqrt(0.75) * y], axis=1), np.array([True, False]))
     assert apart.covariance[0, 0] == pytest.approx(1.0) and np.isnan(apart.covariance[1, 1])
     assert apart.growth_without_bounds[0] == pytest.approx(2.0 / np.sqrt(3.0))
+
+
+def test_the_parabola_of_many_points_takes_little_memory():
+    tracemalloc.start()
+    laplace(np.stack([np.linspace(0.0, 1.0, 3000), np.ones(3000)], axis=1), np.array([True, True]))
+    assert tracemalloc.get_traced_memory()[1] < 3000**2  # bytes; a square matrix of the points has eight times as many
+    tracemalloc.stop()
 
 
 # --- the noise ------------------------------------------------------------------------------------------------------
