@@ -241,7 +241,7 @@ def _of_one(measure: Measure, values: np.ndarray, seed: int, confidence: float, 
     if n < MIN_ROWS:
         raise NoResult(
             f"all members have {measure.name} in only {n} of {values.shape[1]} rows, {MIN_ROWS} are needed: use "
-            "narrower ranges or more rows"
+            "narrower ranges, more rows, or runs long enough to contain what it measures"
         )
     split = lambda x: indices(x[0], x[1], x[2:])
     rng = np.random.default_rng(seed)
