@@ -220,6 +220,7 @@ def fixed_points(
         >>> print(found.z[:, 0].round(6), found.jacobian.ravel().round(6))  # 1 - 1/r, 2 - r
         [0.6  0.75] [-0.5 -2. ]
     """
+    checks.of_class("over", over, Mapping, 'such as {"mass": masses}')
     in_unit = lambda name, x: np.asarray(in_own_unit(name, x, parameter_info(model, name).unit), dtype=float)
     values = {name: in_unit(name, column) for name, column in over.items()}
     sizes = {name: column.shape for name, column in values.items()}
@@ -293,6 +294,7 @@ def gaits(
 
 def _checked(family: Family, members: Any, z0: Any) -> np.ndarray:
     """Numbers of members, after checks of these and of the first guesses."""
+    checks.of_class("family", family, Family, "that of the gaits")
     numbers, size = np.asarray(members), len(jax.tree.leaves(family.members)[0])
     if numbers.ndim != 1 or ((numbers < 0) | (numbers >= size)).any():
         raise ValueError(f"members must be a list of numbers from 0 to {size - 1}, got {checks.shown(members)}")

@@ -212,6 +212,7 @@ def profile(
         progress: whether to show a progress bar; None: only on a terminal.
 
     Raises:
+        TypeError: for anything but a fit.
         KeyError: for a parameter that was not fitted.
         ValueError: for an impossible level or count.
 
@@ -225,6 +226,7 @@ def profile(
         >>> print([round(end, 2) for end in drawn.interval], round(drawn.threshold, 2))  # N/m; rise of chi-square
         [25.99, 26.01] 3.84
     """
+    checks.of_class("fit", fit, Fit, "such as jaxgait.fit returns")
     laplace = fit.interval(name, level)
     threshold = quantile(fit, level) ** 2 * fit.problem.loss.threshold(fit.residuals, fit.degrees)
     checks.count("steps", steps)

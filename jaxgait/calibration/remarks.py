@@ -348,19 +348,12 @@ def _correlated(part: Part) -> str:
     if not part.correlated:
         return ""
     r, chance = part.correlation, SIGNIFICANT_DEVIATIONS / math.sqrt(len(part.values))
+    inflation = math.sqrt((1.0 + r) / (1.0 - r))  # of noise AR(1), if slopes of the curve change little between points
     return (
         f"neighbouring residuals are correlated ({r:.2f}; of independent noise, rarely above {chance:.2f}): if the "
-        f"noise is correlated, the standard errors are too small by a factor of about {_inflation(r):.2g}; if the "
+        f"noise is correlated, the standard errors are too small by a factor of about {inflation:.2g}; if the "
         "model has a systematic error, the parameters are also biased"
     )
-
-
-def _inflation(r: float) -> float:
-    """Factor of standard errors if noise is autoregressive of first order, AR(1), with the correlation r of neighbours.
-
-    It holds if the derivatives of the curve by the parameters change little from point to point.
-    """
-    return math.sqrt((1.0 + r) / (1.0 - r))
 
 
 def _unlike(part: Part) -> str:

@@ -321,7 +321,7 @@ class PeriodicGait(Boxed):
         def open_end(which: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             found = self.strides(x[which], z, self._extra(searches[which]))
             value, slope = found.next - z, found.slopes[:, : z.shape[1], n:] - np.eye(z.shape[1])
-            usable = np.isfinite(value).all(axis=1) & np.isfinite(slope).all(axis=(1, 2))
+            usable = np.asarray(np.isfinite(value).all(axis=1) & np.isfinite(slope).all(axis=(1, 2)))
             for i, lane in enumerate(which.tolist()):
                 if usable[i] or lane not in last:
                     at[lane], last[lane] = z[i], Linear(*(field[i] for field in found))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from jaxtyping import ArrayLike, Bool, Float
@@ -229,14 +229,12 @@ def _judged(goal: Goal, evaluate: Runs, x: np.ndarray, objectives: int) -> Goal:
 
 
 def _many(sense: str, objectives: Any) -> list[Objective]:
-    alone = isinstance(objectives, str | Measure) or callable(objectives)
-    if not alone and not isinstance(objectives, Sequence):
-        raise TypeError(f"{sense} must be measures, their names, or functions of a run, got {objectives!r}")
-    chosen = [objectives] if alone else list(cast(Sequence[Any], objectives))
+    several = isinstance(objectives, Sequence) and not isinstance(objectives, str)
+    chosen: list[Any] = list(objectives) if several else [objectives]
     for one in chosen:
         if not (callable(one) or isinstance(one, str | Measure)):
             raise TypeError(f"{sense} must be measures, their names, or functions of a run, got {one!r}")
-    return cast(list[Objective], chosen)
+    return chosen
 
 
 def _names(goal: Goal, objectives: int, space: Space) -> list[str]:

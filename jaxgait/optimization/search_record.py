@@ -58,7 +58,6 @@ class SearchRecord:
         """The unbalanced slope, in units of the objective per box."""
         if not row.evaluation.valid or row.search in self.unreliable:
             return float("nan")
-        goal, sign = self.settings.goal, self.settings.sign
-        if self.worst is not None:
-            return worst_balance(self.space, self.worst, sign, row.x, row.evaluation.values, row.evaluation.slopes)[0]
-        return balance(self.space, goal, sign, row.x, row.evaluation.values, row.evaluation.slopes)[0]
+        at = self.settings.sign, row.x, row.evaluation.values, row.evaluation.slopes
+        worst, space = self.worst, self.space
+        return (balance(space, self.settings.goal, *at) if worst is None else worst_balance(space, worst, *at))[0]

@@ -78,13 +78,19 @@ def parted(model: Model, values: Mapping[str, T]) -> tuple[dict[str, T], dict[st
 def given_start(model: Model, initial: Mapping[str, Any] | None) -> dict[str, Any]:
     """Components of the initial state, given by their names in the state, by dotted name and in their units.
 
+    Raises:
+        ParameterError: for anything but a dict, and for impossible components and values.
+
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.optimization.space import given_start
         >>> given_start(Bungee(), {"v": 3.0})
         {'initial.v': 3.0}
     """
-    named = {INITIAL + name: value for name, value in (initial or {}).items()}
+    if not isinstance(initial, Mapping | None):
+        what = "initial must be a dict of components of the initial state, such as {'v': 3.0}"
+        raise ParameterError(f"{what}, got {checks.shown(initial)}")
+    named = {f"{INITIAL}{name}": value for name, value in (initial or {}).items()}
     return {name: value_in_unit(model, name, value) for name, value in named.items()}
 
 

@@ -289,11 +289,6 @@ class _End:
         else:
             self.trial = min(self.good + min(self.step, self.good or self.step), self.wall)
 
-    def give_up(self) -> None:
-        """Settles what stops the parameter after the last evaluation: unknown, unless it cannot move at all."""
-        if not self.known and not self.good:
-            self.stop = self.first.why
-
 
 def _estimated(
     goal: Goal, sign: float, x: np.ndarray, evaluation: Evaluated, hessian: np.ndarray, loss: float, follows: bool
@@ -352,7 +347,8 @@ def _check_ends(
             end.learn(stop, spent)
             memories[lane] = memories[lane] if stop else evaluate.memory(lane)
     for *_, end in sides:
-        end.give_up()
+        if not end.known and not end.good:  # it cannot move at all
+            end.stop = end.first.why
 
 
 def _judged(goal: Goal, one: Evaluated, lost: float, loss: float, words: Callable[[int], str]) -> tuple[str, bool]:
