@@ -28,7 +28,7 @@ from jaxgait.outcome import Outcome, failures
 from jaxgait.precision import float64_default
 from jaxgait.run import Run, Sampling
 from jaxgait.support import units
-from jaxgait.support.checks import NEED_A_VALUE, nearest, needs_a_value, not_in_files, shown
+from jaxgait.support.checks import NEED_A_VALUE, as_names, nearest, needs_a_value, not_in_files, shown
 
 Observe: TypeAlias = Callable[[Run], Mapping[str, Array]]
 """A function from a run to observables by name."""
@@ -71,7 +71,7 @@ class Measure:
     Raises:
         MeasureError: for a name, also of a dimension, that every ensemble uses otherwise or that files cannot hold.
         ValueError: for a misspelt unit.
-        TypeError: for anything but text for the name, the unit and the long name, and a function.
+        TypeError: for anything but text for the name, the unit and the long name, a function, and lists of names.
 
     Examples:
         >>> from jaxgait import Measure
@@ -106,6 +106,8 @@ class Measure:
             got = ", ".join(map(shown, (self.name, self.function, self.unit, self.long_name)))
             raise TypeError(f"a measure is made as in {example}, got {got}")
         units.check(self.unit, f"the measure {self.name!r}")
+        for names in ("watch", "dims"):
+            object.__setattr__(self, names, as_names(names, getattr(self, names)))
         if twice := next((dim for dim in self.dims if self.dims.count(dim) > 1), None):
             raise MeasureError(f"the measure {self.name!r} has the dimension {twice!r} twice: give each its own name")
         if wrong := not_in_files([self.name, *self.dims]):

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxgait.model import Model, Scalar, State
+from jaxgait.model import Model, Scalar, State, as_model
 from jaxgait.outcome import Outcome
 from jaxgait.plausible import warn_implausible
 from jaxgait.precision import float64_default
@@ -210,6 +210,7 @@ class Sampling:
 
         Raises:
             ValueError: if the span or the number of samples is impossible.
+            TypeError: for anything but a model.
 
         Examples:
             >>> from jaxgait import Prosthesis
@@ -219,9 +220,8 @@ class Sampling:
         """
         if strides is not None and duration is not None:
             raise ValueError("give strides or duration, not both")
-        if samples is not None:
-            samples = checks.count("samples", samples)
-        check_period(model)
+        samples = None if samples is None else checks.count("samples", samples)
+        check_period(as_model(model))
         if strides is None and duration is None:
             strides = _natural_strides(model)
         if strides is not None:

@@ -243,6 +243,7 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
             once: 1 s for a million members with nine results in 4000 blocks.
 
     Raises:
+        TypeError: for anything but a path.
         FileNotFoundError: if there is no such directory; also later, if it is moved or deleted before results are read.
         StoreError: if files are damaged, with the blocks, coordinates and metadata that they belong to, and for a
             directory that is not a Zarr store or whose metadata are unreadable.
@@ -287,6 +288,7 @@ def damaged(path: str | os.PathLike[str]) -> list[int]:
     """Blocks of a store whose files fail their checksum; also while the scan runs.
 
     Raises:
+        TypeError: for anything but a path.
         FileNotFoundError: if there is no such directory.
         StoreError: for a store of another program, and for one whose own records are damaged.
 
@@ -307,14 +309,14 @@ def damaged(path: str | os.PathLike[str]) -> list[int]:
 
 
 def _existing(path: str | os.PathLike[str]) -> pathlib.Path:
-    root = files.expanded(path)
+    root = root_of(path)
     if not root.is_dir():
         raise FileNotFoundError(f"{root}: {'a file; a store is a directory' if root.exists() else 'no such store'}")
     return root
 
 
 def root_of(path: str | os.PathLike[str]) -> pathlib.Path:
-    """The folder of a store that is to be written.
+    """The folder of a store that is to be written or read.
 
     Raises:
         TypeError: for anything but a path.

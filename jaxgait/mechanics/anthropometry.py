@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from jaxgait.mechanics import Scalar
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import nearest
 
 REFERENCE_STATURE = 1.741
 """Mean stature in m of de Leva's subjects."""
@@ -69,7 +70,7 @@ def segment(name: str, mass: Scalar, length: Scalar) -> Segment:
     """One segment of a given length in m of a man of a given mass in kg.
 
     Raises:
-        KeyError: for an unknown segment.
+        KeyError: for an unknown segment, with the nearest ones.
 
     Examples:
         >>> from jaxgait.mechanics.anthropometry import segment
@@ -77,6 +78,8 @@ def segment(name: str, mass: Scalar, length: Scalar) -> Segment:
         >>> print(round(shank.mass, 2), round(shank.com, 3))  # kg; m below the knee
         4.33 0.178
     """
+    if name not in _TABLE:
+        raise KeyError(f"there is no segment {name!r}: {nearest(name, _TABLE)}")
     return _cut(_TABLE[name], mass, length)
 
 

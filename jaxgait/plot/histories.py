@@ -20,7 +20,7 @@ from jaxgait.ensembles.results import over_time
 from jaxgait.measure import with_gaps
 from jaxgait.plot.jumps import split_at_jumps
 from jaxgait.plot.maps import draw_map, no_value, set_scale
-from jaxgait.plot.panels import as_names, chosen, distinct, legend, named_artists, not_all, of_known, scalar_histories
+from jaxgait.plot.panels import chosen, distinct, legend, named_artists, not_all, of_known, scalar_histories
 from jaxgait.plot.references import draw_reference, draw_references, references, with_their_references
 from jaxgait.plot.runs import (
     MAX_NAMED,
@@ -40,6 +40,7 @@ from jaxgait.plot.strides import over_stride
 from jaxgait.plot.style import GREY, PALETTE, are_counts, axis_label, broken, keep_level, mark_whole, style
 from jaxgait.plot.table import Column, Table, table
 from jaxgait.solve.names import PHASE
+from jaxgait.support.checks import as_names
 from jaxgait.support.units import displayed, with_unit
 
 LOWEST, HIGHEST, TOGETHER = 1.75, 3.4, 6.4
@@ -91,8 +92,8 @@ def picture(
         >>> picture(jump).axes[0].get_ylabel()
         'height (m)'
     """
-    variables, over = as_names(variables), as_names(over)
-    if over == [STRIDE]:
+    variables, over = as_names("variables", variables), as_names("over", over)
+    if over == (STRIDE,):
         return over_stride(data, variables, last=last)
     if last is not None:
         raise ValueError(f"last={last} counts strides: draw over the stride, over=['{STRIDE}']")

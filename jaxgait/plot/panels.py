@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
-from jaxgait.support.checks import nearest
+from jaxgait.support.checks import as_names, nearest
 
 MAX_PANELS = 8
 """Largest number of panels if no variables are named."""
@@ -67,17 +67,6 @@ def scalar_histories(data: xr.Dataset, dim: str = "time") -> list[str]:
     return [name for name in numbers if others[name] == members]
 
 
-def as_names(given: str | Sequence[str]) -> list[str]:
-    """Several names, or a single one, as a list.
-
-    Examples:
-        >>> from jaxgait.plot.panels import as_names
-        >>> print(as_names("height"), as_names(("height", "v")))
-        ['height'] ['height', 'v']
-    """
-    return [given] if isinstance(given, str) else list(given)
-
-
 def chosen(
     data: xr.Dataset, named: str | Sequence[str], own: Sequence[str], dims: Sequence[str], *, only: bool = False
 ) -> list[str]:
@@ -99,12 +88,13 @@ def chosen(
         >>> chosen(xr.Dataset({"height": ("time", [80.0, 75.0])}), "height", [], ["time"])
         ['height']
     """
-    check_there(data, as_names(named))
-    for name in as_names(named):
+    names = [*as_names("variables", named)]
+    check_there(data, names)
+    for name in names:
         if not {*dims} <= {*data[name].dims} or (only and len(dims) < data[name].ndim):
             own = f"has the dimensions {', '.join(map(str, data[name].dims))}" if data[name].ndim else "is one number"
             raise ValueError(f"{name!r} {own}: what is drawn here is {'only ' * only}over {' and '.join(dims)}")
-    found = as_names(named) or list(own)[:MAX_PANELS]
+    found = names or list(own)[:MAX_PANELS]
     if not found:
         raise ValueError(f"nothing to draw: no variable has only the dimensions {tuple(dims)}; name the variables")
     return found

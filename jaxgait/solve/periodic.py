@@ -43,8 +43,9 @@ from jaxgait.solve.return_maps import (
     SectionMap,
     StroboscopicMap,
 )
-from jaxgait.solve.sections import as_point, check_section, warn_of_section
+from jaxgait.solve.sections import check_section, warn_of_section
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
+from jaxgait.solve.steps import as_point
 from jaxgait.support import checks
 
 __all__ = [

@@ -26,7 +26,7 @@ from jaxgait.scheme import Scheme
 from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth, integrate
-from jaxgait.solve.steps import prepared, start_state
+from jaxgait.solve.steps import as_point, prepared, start_state
 from jaxgait.support import checks
 
 RUNS = 10.0
@@ -204,12 +204,13 @@ class PoincareMap:
             >>> print(PoincareMap().first_point(RollingWalker()).shape)  # stance angle and rate, swing rate
             (3,)
         """
+        self._coordinates(model)
         return self._arrival(model, start_state(model, None), 0, 1)[0]
 
     def _started(self, model: HybridModel, z: Point) -> tuple[Point, Float[Array, ""], Int[Array, ""]]:
-        state, (_, phase) = self._coordinates(model).state, self._section(model)
+        (y, _), (_, phase) = self._state(model, z), self._section(model)
         checks.count("events", self.events)
-        return self._arrival(model, state(model, z), phase, self.events)
+        return self._arrival(model, y, phase, self.events)
 
     def scheme_of(self, model: HybridModel) -> EventDriven:
         """The scheme in use: the given one, or that which suits the model.
@@ -251,8 +252,7 @@ class PoincareMap:
             >>> print(round(float(run.event_time.diff("event").std()), 6))  # s: all steps take the same time
             0.0
         """
-        state, (_, phase), z = self._coordinates(model).state, self._section(model), jnp.asarray(z, float)
-        return _checked_start(state(model, z), z, phase)
+        return _checked_start(*self._state(model, z), self._section(model)[1])
 
     def round_trip(self, model: Any, z: Point) -> Point:
         """The coordinates, in their units, of the state at a point of the section: the point itself, if they fit.
@@ -307,12 +307,26 @@ class PoincareMap:
         rates, t = prepared(model).phases()[phase](jnp.zeros(()), start), run.ts[self.events - 1]
         return first, to_state(model, to_point(model, first)), second, jax.tree.map(lambda rate: rate * t, rates)
 
+    def _state(self, model: HybridModel, z: Any) -> tuple[State, Point]:
+        """The state at a point of the section, and the point as an array."""
+        (to_state, to_point), z = self._coordinates(model), as_point(z, "z")
+        y = to_state(model, z)
+        size = jax.eval_shape(lambda y: to_point(model, y), y).size  # JAX indexes beyond the end without an error
+        if size != z.size:
+            has = checks.count_of(size, "number", "numbers")
+            raise ValueError(f"a point on the section has {has}, got {z.size} in z")
+        return y, z
+
     def _coordinates(self, model: Any) -> Coordinates:
+        checks.an_instance(model)
         if not hasattr(model, "transitions"):
-            raise TypeError(
-                "a PoincareMap goes from event to event of a model with phases() and transitions(), such as "
-                f"RollingWalker(), and {type(model).__name__} has none: a smooth model has one phase, its vector field"
-            )
+            instead = "give another model, such as RollingWalker()"
+            if getattr(model, "period", None) is not None:
+                instead = "use StroboscopicMap(), from period to period of its drive"
+            elif hasattr(model, "vector_field"):
+                instead = "add them, [self.vector_field] and a Transition(0, 0, guard=...) where the section lies"
+            name = type(model).__name__
+            raise TypeError(f"a PoincareMap needs phases() and transitions(), which {name} does not have: {instead}")
         if self.coordinates is not None:
             return self.coordinates
         if isinstance(model, SectionedModel):
@@ -410,22 +424,22 @@ class StroboscopicMap:
             raise ValueError(f"{type(model).__name__} is not driven with a period: use PoincareMap")
         check_period(model)
         scheme = self.scheme_of(model)
-        t_end = self.periods * jnp.asarray(model.period, z.dtype)
-        _, unravel = ravel_pytree(start_state(model, None))
-        if isinstance(scheme, EventDriven):
-            moving: Any = model
-            run = hybrid(moving, events=1, t_end=t_end, y0=unravel(z), phase=self.phase, scheme=scheme, counted=())
-            came = (run.status == Outcome.COMPLETED) & (run.phase == self.phase)
-        elif isinstance(scheme, Smooth):
-            if self.phase:
-                raise ValueError(f"{type(model).__name__} moves smoothly, without phases: leave out phase={self.phase}")
-            run = integrate(model, jnp.stack([jnp.zeros_like(t_end), t_end]), scheme, unravel(z))
-            came = run.status == Outcome.COMPLETED
-        else:
+        if not isinstance(scheme, EventDriven | Smooth):
             raise ValueError(
                 f"StroboscopicMap needs the exact derivatives of Smooth or EventDriven: {type(model).__name__} is "
                 f"integrated by {type(scheme).__name__}"
             )
+        y, z = _whole_state(model, z)
+        t_end = self.periods * jnp.asarray(model.period, z.dtype)
+        if isinstance(scheme, EventDriven):
+            moving: Any = model
+            run = hybrid(moving, events=1, t_end=t_end, y0=y, phase=self.phase, scheme=scheme, counted=())
+            came = (run.status == Outcome.COMPLETED) & (run.phase == self.phase)
+        else:
+            if self.phase:
+                raise ValueError(f"{type(model).__name__} moves smoothly, without phases: leave out phase={self.phase}")
+            run = integrate(model, jnp.stack([jnp.zeros_like(t_end), t_end]), scheme, y)
+            came = run.status == Outcome.COMPLETED
         return only_if(came, ravel_pytree(run.y_end)[0]), _ended(came, run.status)
 
     def first_point(self, model: Model) -> Point:
@@ -465,11 +479,16 @@ class StroboscopicMap:
             >>> print(y._fields[0], y[0])
             theta_b 0.36
         """
-        own, unravel = ravel_pytree(start_state(as_model(model), None))
-        z = jnp.asarray(z, float)
-        if z.shape != own.shape:
-            raise ValueError(f"a point has {own.size} numbers, those of the state, got the shape {z.shape}")
-        return _checked_start(unravel(z), z, self.phase)
+        return _checked_start(*_whole_state(as_model(model), z), self.phase)
+
+
+def _whole_state(model: Model, z: Any) -> tuple[State, Point]:
+    """The state of which a point is the numbers, and the point as an array."""
+    own, unravel = ravel_pytree(start_state(model, None))
+    z = as_point(z, "z")
+    if z.shape != own.shape:
+        raise ValueError(f"a point has {own.size} numbers, those of the state, got the shape {z.shape}")
+    return unravel(z), z
 
 
 def _checked_start(y: State, z: Point, phase: int) -> State:

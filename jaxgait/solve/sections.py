@@ -17,11 +17,11 @@ from jaxgait.native import kept
 from jaxgait.precision import cast, float64_default
 from jaxgait.solve.checks import check_map
 from jaxgait.solve.return_maps import PoincareMap, Point, StroboscopicMap
-from jaxgait.solve.steps import start_state
+from jaxgait.solve.steps import as_point, start_state
 from jaxgait.states import state_variables
-from jaxgait.support.checks import an_instance, as_array, count_of, first_few, is_concrete, shown, warn_user
+from jaxgait.support.checks import an_instance, count_of, first_few, is_concrete, warn_user
 
-__all__ = ["as_point", "check_section", "warn_of_section"]
+__all__ = ["check_section", "warn_of_section"]
 
 _SAME = 1e-4
 """Part of a number by which it may differ, as integration and a search have errors."""
@@ -29,26 +29,6 @@ _STILL = 1e-6
 """Part of the size of a state by which it changes at most in the time of a return at an equilibrium."""
 _SMALL = 1e-2
 """Part of the largest number of a point or a state that counts as much as one's own size."""
-
-
-@float64_default
-def as_point(z: Any) -> Point:
-    """One point as an array, in the units of its coordinates.
-
-    Raises:
-        ValueError: for anything else.
-
-    Examples:
-        >>> from jaxgait.solve.sections import as_point
-        >>> print(as_point([0.2, -1]))
-        [ 0.2 -1. ]
-    """
-    if is_concrete(z) and as_array(z).dtype.kind not in "fiu":
-        raise ValueError(f"z0 must be one point, a vector of numbers, got {shown(z)}")
-    found = jnp.asarray(z)
-    if found.ndim != 1 or found.size == 0:
-        raise ValueError(f"z0 must be one point, a vector, got the shape {found.shape}: use jax.vmap for many")
-    return found.astype(float)
 
 
 @float64_default

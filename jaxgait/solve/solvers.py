@@ -20,6 +20,15 @@ SOLVERS: dict[str, type[diffrax.AbstractAdaptiveSolver]] = {
     solver.__name__: solver for solver in (Bosh3, Tsit5, Dopri8, Verner8, Rodas3, Ros4, Rodas4, Rodas5P)
 }
 """Explicit methods first, then those for stiff problems; both by increasing order."""
+_LIKE = {
+    "Bosh3": "bs3 ode23 rk23",
+    "Tsit5": "dp5 euler ode45 rk4 rk45 rkf45",
+    "Dopri8": "dop853 dp8 ode113 ode78",
+    "Verner8": "ode89 vern8",
+    "Rodas3": "ode23s ode23t ode23tb",
+    "Rodas5P": "bdf cvode implicit implicitfast lsoda ode15s radau radau5 radauiia5",
+}
+"""Names of SciPy, MATLAB, MuJoCo and Julia in lower case, by the solver that does the same best."""
 _DEFAULT_RTOL, _DEFAULT_ATOL, LEAST_RTOL = 1000, 10, 30
 """Lower limits of the default tolerances, and the smallest relative tolerance allowed, in units of the rounding error
 (2.2e-16 or 1.2e-7)."""
@@ -40,6 +49,10 @@ def as_solver(solver: Any) -> diffrax.AbstractSolver:
         return solver
     if isinstance(solver, str) and solver in SOLVERS:
         return SOLVERS[solver]()
+    if like := [own for own, others in _LIKE.items() if str(solver).lower() in others.split()]:
+        raise ValueError(f"no solver {solver!r}: the one here that is most like it is {like[0]!r}")
+    if isinstance(solver, str) and isinstance(getattr(diffrax, solver, None), type(diffrax.AbstractSolver)):
+        raise ValueError(f"no solver {solver!r}: to use that of diffrax, give diffrax.{solver}() itself, not its name")
     otherwise = f"give a diffrax solver, such as diffrax.Tsit5(), or one of {', '.join(SOLVERS)}"
     raise ValueError(f"no solver {checks.shown(solver)}: {nearest(solver, SOLVERS, limit=1, otherwise=otherwise)}")
 

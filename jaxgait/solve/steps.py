@@ -11,9 +11,10 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxgait.mechanics import Scalar
 from jaxgait.model import Model, State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
+from jaxgait.precision import float64_default
 from jaxgait.run import Extremes
 from jaxgait.states import state_variables
-from jaxgait.support.checks import nearest
+from jaxgait.support import checks
 
 T = TypeVar("T")
 
@@ -27,6 +28,26 @@ def start_state(model: Any, y0: State | None) -> State:
     """A given state, or the model's own, as arrays in SI units."""
     in_floats = lambda x: x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(float)
     return jax.tree.map(lambda x: in_floats(jnp.asarray(x)), model.initial_state() if y0 is None else y0)
+
+
+@float64_default
+def as_point(z: Any, name: str = "z0") -> Float[Array, " n"]:
+    """One point of a return map as an array, in the units of its coordinates; `name` is the argument's, for messages.
+
+    Raises:
+        ValueError: for anything else.
+
+    Examples:
+        >>> from jaxgait.solve.steps import as_point
+        >>> print(as_point([0.2, -1]))
+        [ 0.2 -1. ]
+    """
+    if checks.is_concrete(z) and checks.as_array(z).dtype.kind not in "fiu":
+        raise ValueError(f"{name} must be one point, a vector of numbers, got {checks.shown(z)}")
+    found = jnp.asarray(z)
+    if found.ndim != 1 or found.size == 0:
+        raise ValueError(f"{name} must be one point, a vector, got the shape {found.shape}: use jax.vmap for many")
+    return found.astype(float)
 
 
 def as_precise_as(t: Scalar, y: State) -> State:
@@ -88,12 +109,13 @@ def watched(model: Any, t: Scalar, y: State, names: tuple[str, ...]) -> dict[str
 
     Raises:
         ValueError: for an unknown name, with the nearest ones.
+        TypeError: for anything but names.
     """
-    found = state_variables(y)
+    found, names = state_variables(y), checks.as_names("watch", names)
     if not all(n in found for n in names):
         found = {**model.outputs(t, y), **found}
     if unknown := [n for n in names if n not in found]:
-        raise ValueError(f"there is no {unknown[0]!r} to watch: {nearest(unknown[0], found)}")
+        raise ValueError(f"there is no {unknown[0]!r} to watch: {checks.nearest(unknown[0], found)}")
     return {n: jnp.asarray(found[n]) for n in names}
 
 

@@ -315,7 +315,7 @@ def march(
         The summaries, every leaf with a leading axis `blocks`.
 
     Raises:
-        TypeError: for a model without inertia and contacts.
+        TypeError: for a model without inertia and contacts, and a summary that is no function.
         ValueError: for an impossible count, step, time or state (unless they are traced).
         jaxgait.parameters.ParameterError: for impossible parameters.
 
@@ -347,7 +347,10 @@ def march(
     checks.number("t0", t0, "s")
     if y0 is not None:
         check_state("y0", y0, model.initial_state())
-    reduce = summarise or (lambda steps: jax.tree.map(lambda leaf: leaf[-1], steps))
+    reduce = (lambda steps: jax.tree.map(lambda leaf: leaf[-1], steps)) if summarise is None else summarise
+    if not callable(reduce):
+        what = "a function of the steps of a block, such as lambda steps: steps.violation.max()"
+        raise TypeError(f"summarise must be {what}, got {checks.shown(summarise)}")
 
     system, grid = prepared(model), Grid(t0, dt, steps_per_block)
 

@@ -351,6 +351,23 @@ def one_of(name: str, value: Any, known: Sequence[str] | Mapping[str, Any]) -> s
     return value
 
 
+def as_names(argument: str, value: Any) -> tuple[str, ...]:
+    """Several names in order, or a single one, as a tuple.
+
+    Raises:
+        TypeError: for anything else, naming the argument.
+
+    Examples:
+        >>> from jaxgait.support.checks import as_names
+        >>> print(as_names("watch", "height"), as_names("watch", ["x", "v"]))
+        ('height',) ('x', 'v')
+    """
+    several = (value,) if isinstance(value, str) else value
+    if not (isinstance(several, Sequence) and all(isinstance(one, str) for one in several)):
+        raise TypeError(f"{argument} must be a list of names, got {shown(value)}")
+    return tuple(several)
+
+
 def library(module: str, purpose: str, install: str) -> Any:
     """Imports a library that only some tasks need; `purpose` ("sampling needs") and `install` are for the message.
 

@@ -9,6 +9,7 @@ import math
 import os
 import pathlib
 import re
+import reprlib
 import shutil
 import tempfile
 import time
@@ -64,11 +65,16 @@ def is_address(path: str | os.PathLike[str]) -> bool:
 def expanded(path: str | os.PathLike[str]) -> pathlib.Path:
     """A path in which a leading "~" is the user's folder, as in a shell and in xarray.
 
+    Raises:
+        TypeError: for anything but a path.
+
     Examples:
         >>> from jaxgait.support import files
         >>> print(files.expanded("~/scan.zarr").is_absolute(), files.expanded("out/scan.zarr"))
         True out/scan.zarr
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"a path must be text or a pathlib.Path, such as 'run.nc', got {reprlib.repr(path)}")
     return pathlib.Path(os.path.expanduser(path))
 
 
@@ -76,6 +82,7 @@ def local(path: str | os.PathLike[str]) -> pathlib.Path:
     """The path of a file on this machine, `expanded`.
 
     Raises:
+        TypeError: for anything but a path.
         ValueError: for an address, and for an empty path.
 
     Examples:
@@ -85,11 +92,12 @@ def local(path: str | os.PathLike[str]) -> pathlib.Path:
             ...
         ValueError: cannot write s3://bucket/run.nc: it is an address, give the name of a file
     """
+    here = expanded(path)
     if is_address(path):
         raise ValueError(f"cannot write {os.fspath(path)}: it is an address, give the name of a file")
     if not os.fspath(path):
         raise ValueError("cannot write '': give the name of a file")
-    return expanded(path)
+    return here
 
 
 def in_its_folder(path: str | os.PathLike[str]) -> pathlib.Path:

@@ -12,6 +12,7 @@ from jaxgait.analysis.continuation import continuation, locate
 from jaxgait.analysis.floquet import lyapunov_exponent
 from jaxgait.kinds import Transition
 from jaxgait.model import Model, Scalar, Variable, parameter
+from jaxgait.models.bungee.model import Bungee
 from jaxgait.outcome import IncompleteRun, NoOrbit, Outcome
 from jaxgait.solve.lost import why_lost
 from jaxgait.solve.periodic import PoincareMap, StroboscopicMap, fixed_point, orbit
@@ -132,9 +133,10 @@ def test_what_only_shifts_must_be_left_out():
         fixed_point(travel, None, jnp.zeros(2))
 
 
-def test_a_smooth_model_has_no_events_to_return_to():
-    with pytest.raises(TypeError, match=r"phases\(\) and transitions\(\), such as .*, and Oscillator has none: a"):
-        fixed_point(PoincareMap(), Oscillator(), jnp.zeros(2))
+@pytest.mark.parametrize(("model", "instead"), [(Oscillator(), "use StroboscopicMap"), (Bungee(), r"add them, \[self")])
+def test_a_smooth_model_has_no_events_to_return_to(model, instead):
+    with pytest.raises(TypeError, match=rf"phases\(\) and transitions\(\), which \w+ does not have: {instead}"):
+        fixed_point(PoincareMap(), model, jnp.zeros(2))
 
 
 def test_a_gait_of_fewer_returns_is_pointed_out():
