@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from jaxgait.support import units
 from jaxgait.support.checks import is_number, shown, warn_user
+from jaxgait.support.codes import names_in
 
 
 class Variable(NamedTuple):
@@ -175,14 +176,8 @@ def _read_by(members: Iterable[Any]) -> set[str]:
         found |= _read_by(member.values()) if isinstance(member, Mapping) else set()
         held = (getattr(member, name, None) for name in ("fget", "__func__", "function"))
         for function in (inspect.unwrap(one) for one in (member, *held) if callable(one)):
-            found |= _names_in(getattr(function, "__code__", None))
+            found |= names_in(function.__code__) if hasattr(function, "__code__") else set()
     return found
-
-
-def _names_in(code: Any) -> set[str]:
-    """Names of globals and attributes in code, also of functions within it."""
-    inner = (_names_in(one) for one in getattr(code, "co_consts", ()))
-    return {*getattr(code, "co_names", ())}.union(*inner)
 
 
 def warn_of_plain_numbers(cls: type, base: type) -> None:

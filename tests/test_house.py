@@ -152,6 +152,7 @@ COVERED = {
     "analysis/equations.py": "analysis/test_continuation.py",
     "analysis/floquet.py": "analysis/test_continuation.py",
     "support/checks.py": "bad_inputs/test_bad_inputs.py",
+    "support/codes.py": "native/test_facts.py",
     "ensembles/conversion.py": "ensembles/test_columns.py",
     "ensembles/checksums.py": "ensembles/test_store.py",
     "ensembles/driver.py": "ensembles/test_store.py",

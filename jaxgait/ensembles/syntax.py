@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
+from jaxgait.support.codes import codes as all_codes
+
 F = TypeVar("F", bound=Callable[..., Any])
 _PARSER = threading.Lock()
 
@@ -89,14 +91,7 @@ def _codes_of(text: str) -> frozenset[types.CodeType]:
     """All code in a text, with the lines where it stands."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as for an unknown escape, of which importing it warned
-        return frozenset(_within(compile(text, "<source>", "exec", dont_inherit=True)))
-
-
-def _within(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _within(constant)
+        return frozenset(all_codes(compile(text, "<source>", "exec", dont_inherit=True)))
 
 
 def _lambda(x: types.FunctionType, module: ast.AST) -> ast.AST:

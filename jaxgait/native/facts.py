@@ -14,6 +14,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple, no_type_check
 
+from jaxgait.support.codes import codes
+
 _BY_TEXT = ("__import__", "compile", "eval", "exec", "import_module")
 _BY_NAME = ("globals", "locals", "vars")
 _OUTSIDE = ("environ", "getenv", "input", "open", "read_bytes", "read_text")
@@ -46,11 +48,11 @@ _known_facts: dict[int, tuple[weakref.ref[types.CodeType], Facts]] = {}
 def facts(code: types.CodeType) -> Facts:
     """The facts about a code object, nested functions included."""
     if id(code) not in _known_facts:
-        codes = list(_codes(code))
-        paths = sorted({path for one in codes for path in _paths(one)})
-        imports = tuple(x for one in codes if _IMPORT in one.co_code[::2] for x in _imports(one))
-        elsewhere = any(ELSEWHERE.intersection(one.co_names) for one in codes)
-        digest = hashlib.sha256(repr([_text(one) for one in codes]).encode(errors="surrogatepass")).hexdigest()
+        parts = list(codes(code))
+        paths = sorted({path for one in parts for path in _paths(one)})
+        imports = tuple(x for one in parts if _IMPORT in one.co_code[::2] for x in _imports(one))
+        elsewhere = any(ELSEWHERE.intersection(one.co_names) for one in parts)
+        digest = hashlib.sha256(repr([_text(one) for one in parts]).encode(errors="surrogatepass")).hexdigest()
         alive = weakref.ref(code, functools.partial(_known_facts.pop, id(code)))
         _known_facts[id(code)] = alive, Facts(digest, tuple(paths), imports, elsewhere)
     return _known_facts[id(code)][1]
@@ -102,11 +104,3 @@ def _imports(code: types.CodeType) -> Iterator[tuple[str, int, str]]:
         if step.opname == "IMPORT_NAME":
             level, names = steps[i - 2].argval, steps[i - 1].argval
             yield from ((step.argval, level, name) for name in names or ("",))
-
-
-@no_type_check
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _codes(constant)

@@ -172,7 +172,7 @@ def settings() -> list[str]:
     names = sorted(n for n in jax.config.values if not any(part in n for part in _NOT_READ))
     chosen = [f"{n}={getattr(jax.config, n)}" for n in names if hasattr(jax.config, n)]
     variables = [f"{n}={x}" for n, x in sorted(os.environ.items()) if n.startswith(("EQX_", "JAXTYPING_"))]
-    devices = [str(d) for d in jax.local_devices()]
+    devices = [str(d) for d in jax.local_devices()]  # a program may count them; jax_default_device chooses one
     return [*chosen, *variables, *devices, sys.version, _package(), *libraries.installed(libraries.search_path())]
 
 

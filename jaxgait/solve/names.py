@@ -6,7 +6,6 @@ import difflib
 import inspect
 from collections.abc import Mapping
 from dataclasses import fields
-from types import CodeType
 from typing import Any
 
 import jax
@@ -14,6 +13,7 @@ import jax
 from jaxgait.definition import RESERVED, Variable, name_taken, parameter_names
 from jaxgait.states import state_variables
 from jaxgait.support.checks import first_few, not_in_files
+from jaxgait.support.codes import codes
 
 PHASE = "phase"
 """The variable of a result that holds the phase at each sample, if the motion has several."""
@@ -119,20 +119,14 @@ def _written(kind: type) -> set[str]:
     named = [*(getattr(base, "variables", None) for base in kind.__mro__[1:]), getattr(kind, "measures", None)]
     found = {key for one in named if isinstance(one, Mapping) for key in one}  # and not properties
     methods = (inspect.unwrap(x) for base in kind.__mro__ for x in vars(base).values() if inspect.isfunction(x))
-    codes = [method.__code__ for method in methods]
-    read = set().union(*(_read(code) for code in codes)) - {*dir(kind)}  # y.slip may be conditional, self.slip is not
-    return found.union(read, *(_texts(one) for code in codes for one in code.co_consts))
-
-
-def _read(code: CodeType) -> set[str]:
-    """Names that compiled code reads, with that of functions within it."""
-    return {*code.co_names}.union(*(_read(one) for one in code.co_consts if isinstance(one, CodeType)))
+    parts = [one for method in methods for one in codes(method.__code__)]
+    own = {*dir(kind)}  # y.slip may be conditional, self.slip is not
+    read = {name for one in parts for name in one.co_names} - own
+    return found.union(read, *(_texts(constant) for one in parts for constant in one.co_consts))
 
 
 def _texts(constant: Any) -> set[str]:
-    """Texts in a constant of compiled code, with those of functions within it."""
-    if isinstance(constant, CodeType):
-        return set().union(*(_texts(one) for one in constant.co_consts))
+    """Texts in a constant of compiled code, without functions within it."""
     if isinstance(constant, tuple | frozenset):
         return set().union(*(_texts(one) for one in constant))
     return {constant} if isinstance(constant, str) else set()

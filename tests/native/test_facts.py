@@ -8,6 +8,7 @@ import types
 import pytest
 
 from jaxgait.native import facts, identity, stored
+from jaxgait.support.codes import codes
 
 
 def _by_dis(code):
@@ -28,7 +29,7 @@ def test_names_are_those_of_dis(module):
     """Whole modules, as long as they are: their code is that of all functions and classes in them."""
     code = compile(inspect.getsource(module), module.__name__, "exec")
     found = facts.facts(code)
-    nested = list(facts._codes(code))
+    nested = list(codes(code))
     assert found.paths == tuple(sorted({path for one in nested for path in _by_dis(one)}))
     assert len(found.paths) > 10 and any(len(path) > 1 for path in found.paths)
     assert {name for name, _, _ in found.imports} >= {"types", "collections.abc"} & {*vars(module)}

@@ -277,9 +277,9 @@ def _measured(
     """The walks of the sides that can be measured, of a person who has one mass."""
     mass = check_mass(mass)
     speed = None if speed is None else checks.positive("speed", speed, "m/s")
-    recordings, twice = with_own_names(together(recordings))
+    recordings, warnings = with_own_names(together(recordings))
     if speed is not None and not inside(speed, SPEED.possible):
-        twice.append(f"the given speed is {speed:.4g} m/s: {guess_speed(speed)}")
+        warnings.append(f"the given speed is {speed:.4g} m/s: {guess_speed(speed)}")
     recordings = with_one_flexion(recordings)
     moved = [with_hip_path(recording, sides, options, speed) for recording in recordings]
     if all(one is not other for one, other in zip(recordings, moved, strict=True)):
@@ -288,10 +288,11 @@ def _measured(
     found, failed = sides_of(recordings, sides, options, mass)
     if not found:
         raise failed[sides[0]]
-    twice += [f"the {side} leg is not measured: {error.what}" for side, error in failed.items()]
+    warnings += [f"the {side} leg is not measured: {error.what}" for side, error in failed.items()]
     kept = [one for side in found.values() for one in side.kept]
     body, heavy = person(recordings, kept, options.static, mass)
-    return {side: _walk(one, recordings, options, speed, mass, body, [*twice, *heavy]) for side, one in found.items()}
+    warnings += heavy
+    return {side: _walk(one, recordings, options, speed, mass, body, warnings) for side, one in found.items()}
 
 
 def _walk(
