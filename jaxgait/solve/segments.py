@@ -20,7 +20,7 @@ from jaxgait.run import Events, Trajectory
 from jaxgait.scheme import Mode
 from jaxgait.solve.derivatives import first_only, reverse_only
 from jaxgait.solve.samples import SampleRecorder
-from jaxgait.solve.steps import all_finite, as_precise_as, like_state, prepared, rounding, select, unfilled
+from jaxgait.solve.steps import all_finite, as_precise_as, instant, like_state, prepared, rounding, select, unfilled
 
 SPARE_SEGMENTS = 100
 """Segments of a derivative in reverse mode beyond two per event."""
@@ -98,7 +98,7 @@ class Engine:
         t, y = reverse_only((t, y)) if self.scheme.mode == "reverse" else (t, y)
         seen = None if self.samples is None else self.samples.start(y, self._field(phase))
         guards, rates = jax.lax.stop_gradient(self._guards_and_rates(t, y, self._field(phase)))
-        near = jnp.abs(guards) <= jnp.abs(rates) * _instant(jnp.asarray(self.scheme.first_step, t.dtype), t)
+        near = jnp.abs(guards) <= jnp.abs(rates) * instant(jnp.asarray(self.scheme.first_step, t.dtype), t)
         near = near.at[-1].set(False)  # the end
         guards = jnp.where(near, 0.0, guards)
         status = jnp.where(all_finite(y), self._over((guards < 0.0) & self._armed(t, y, phase)), Outcome.NONFINITE)
@@ -208,7 +208,7 @@ class Engine:
         moved away from zero by the reset.
         """
         guards, noise = self._noise(event.t, y)
-        rounding = jnp.maximum(jnp.abs(event.rates) * _instant(bracket.dt, event.t), point.due)
+        rounding = jnp.maximum(jnp.abs(event.rates) * instant(bracket.dt, event.t), point.due)
         near, here = jnp.abs(guards) <= jnp.maximum(rounding, noise), jnp.abs(event.guards) <= rounding
         falls = bracket.fell | ((bracket.guards > 0.0) & (event.rates < 0.0) & event.armed)
         other = jnp.arange(guards.shape[0]) != event.fired
@@ -364,9 +364,9 @@ class Engine:
         t, (y, _) = b.t + dt, self._try(b.t, dt, b.y, phase)
         fired, shift, velocity, value, rates = self._next(b, t, y, phase)
         crosses = (rates[fired] < 0.0) | ~b.found
-        near = crosses & (jnp.abs(shift) <= _instant(b.dt, t))
+        near = crosses & (jnp.abs(shift) <= instant(b.dt, t))
         noise = jnp.where(crosses, self._noise(t, y)[1], 0.0)
-        close = jnp.abs(value) <= jnp.maximum(noise, started * (_instant(b.dt, t) / b.dt))
+        close = jnp.abs(value) <= jnp.maximum(noise, started * (instant(b.dt, t) / b.dt))
         crowded = b.found & ~b.at_once & (point.guards[fired] == 0.0)
         crowded = crowded & (jnp.abs(rates[fired]) * (t + shift - point.t) <= noise[fired])
         located = b.at_once | ((near | close[fired]) & ~crowded)
@@ -383,10 +383,10 @@ class Engine:
         value, rate = self._guards_and_rates(t, y, lambda *_: velocity)
         falls = jax.lax.stop_gradient(rate < 0.0)
         rates = jnp.where(falls, rate, -1.0)
-        instant, until = _instant(b.dt, t), jnp.where(falls, -value / rates, b.dt)
-        with_end = b.fell[-1] & ~b.at_once & (b.guards > 0.0) & falls & (jnp.abs(until) <= instant)
+        near, until = instant(b.dt, t), jnp.where(falls, -value / rates, b.dt)
+        with_end = b.fell[-1] & ~b.at_once & (b.guards > 0.0) & falls & (jnp.abs(until) <= near)
         until = jnp.where(b.fell | with_end, jnp.where(b.at_once, 0.0, until), jnp.inf)
-        fired = jnp.argmax(jax.lax.stop_gradient(until <= jnp.min(until) + instant))
+        fired = jnp.argmax(jax.lax.stop_gradient(until <= jnp.min(until) + near))
         shift = -value[fired] / jax.lax.stop_gradient(rates[fired])
         return fired, jnp.where(b.found & falls[fired], shift, 0.0), velocity, value, rate
 
@@ -481,12 +481,6 @@ def _loop(mode: Mode, most: int) -> Callable[..., Any]:
     if mode == "forward":
         return jax.lax.while_loop
     return lambda going, body, start: eqxi.while_loop(going, body, start, max_steps=most, kind="checkpointed")
-
-
-def _instant(dt: Array, t: Array) -> Array:
-    """Time in s below which two events near time t coincide: by the precision of a step of dt and the rounding of t."""
-    eps = float(jnp.finfo(t.dtype).eps)
-    return jax.lax.stop_gradient(eps**0.5 * jnp.abs(dt) + rounding(t))
 
 
 def _traced_once(phase: Callable[[Scalar, State], State]) -> Callable[[Scalar, State], State]:

@@ -141,3 +141,9 @@ def rounding(t: Any) -> Any:
     """
     xp = t.__array_namespace__()
     return 8.0 * float(xp.finfo(t.dtype).eps) * xp.maximum(xp.abs(t), 1e-3)
+
+
+def instant(dt: Array, t: Array) -> Array:
+    """Time in s below which two events near time t coincide: by the precision of a step of dt and the rounding of t."""
+    eps = float(jnp.finfo(t.dtype).eps)
+    return jax.lax.stop_gradient(eps**0.5 * jnp.abs(dt) + rounding(t))

@@ -2,7 +2,8 @@
 
 Extremes within a step are those of `jaxgait.solve.samples`. An event of a smooth model (`jaxgait.model.Model.events`)
 is where a guard falls through zero. Such steps are recorded without changing the solver's steps; afterwards the zero is
-located on the cubic Hermite interpolant of the step, whose error is of fourth order. With a solver of higher order than
+located on the cubic Hermite interpolant of the step, whose error is of fourth order. At the end of a run, a guard that
+has fallen to zero but for rounding counts, too. With a solver of higher order than
 `CUBIC_ENOUGH_FOR`, the time is corrected by steps of the solver from the start of the step, so that it is as accurate
 as the states. A guard that falls and rises within one step is missed.
 """
@@ -22,7 +23,7 @@ from jaxgait.precision import float64_default
 from jaxgait.run import Events, Extremes, State
 from jaxgait.scheme import Mode
 from jaxgait.solve.samples import Snapshot, at_first, including_step, snapshot
-from jaxgait.solve.steps import select, unfilled
+from jaxgait.solve.steps import instant, select, unfilled
 
 MAX_HALVINGS = 40
 """Bisections of the step in which a guard falls (secants are slow where a guard jumps); Newton's step then reaches
@@ -61,6 +62,8 @@ class _State(NamedTuple):
     last: Snapshot
     """The watched outputs at the end of the last accepted step."""
     crossings: Crossings | None
+    until: Array
+    """Time in s at which the run ends."""
 
 
 class Watching(diffrax.AbstractAdaptiveStepSizeController):
@@ -103,7 +106,8 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
         """End of the first step, and the values at the start."""
         end, inner = self.controller.init(terms, t0, t1, y0, dt0, args, func, error_order)
         first = self._snapshot(t0, y0, args)
-        return end, _State(inner, at_first(first), first, _none(t0, y0, args, self.events) if self.events else None)
+        none = _none(t0, y0, args, self.events) if self.events else None
+        return end, _State(inner, at_first(first), first, none, jnp.asarray(t1))
 
     def adapt_step_size(
         self, t0: Any, t1: Any, y0: Any, y1_candidate: Any, args: Any, y_error: Any, error_order: Any, state: _State
@@ -117,8 +121,8 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
         extremes, last = select(jnp.asarray(keep), new, (state.extremes, state.last))
         crossings = state.crossings
         if crossings is not None:
-            crossings = _crossed(crossings, _End(t0, y0), _End(t1, y1_candidate), args, keep)
-        return keep, *decided, _State(inner, extremes, last, crossings), result  # type: ignore[return-value]
+            crossings = _crossed(crossings, _End(t0, y0), _End(t1, y1_candidate), args, keep, t1 >= state.until)
+        return keep, *decided, _State(inner, extremes, last, crossings, state.until), result  # type: ignore[return-value]
 
     def _snapshot(self, t: Any, y: Any, model: Any) -> Snapshot:
         return snapshot(model, model.vector_field, t, y, self.names, self.mode)
@@ -133,10 +137,11 @@ def _none(t: Array, y: State, model: Any, most: int) -> Crossings:
     return Crossings(_guards(model, t, y), jnp.asarray(0), jnp.full(most, -1, jnp.int32), room, room)
 
 
-def _crossed(c: Crossings, start: _End, end: _End, model: Any, keep: Any) -> Crossings:
-    """Adds the guards that fell in an accepted step, while there is room."""
-    guards = _guards(model, *end)
-    fell = (c.guards > 0.0) & (guards <= 0.0) & keep
+def _crossed(c: Crossings, start: _End, end: _End, model: Any, keep: Any, last: Any) -> Crossings:
+    """Adds the guards that fell in an accepted step, in the last one also but for rounding, while there is room."""
+    guards, step = _guards(model, *end), end.t - start.t
+    at_end = last & (guards * step <= (c.guards - guards) * instant(step, end.t))
+    fell = (c.guards > 0.0) & ((guards <= 0.0) | at_end) & keep
     most, found = c.kind.shape[0], c
     for i in range(guards.shape[0]):
         at = jnp.where(fell[i], found.count, most)

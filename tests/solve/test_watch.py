@@ -159,3 +159,17 @@ def test_the_rope_becomes_taut_and_slack():
     assert float(run.event_time[0]) == pytest.approx(np.sqrt(6.0), abs=0.03)  # a free fall of 30 m, but for 1 % of drag
     np.testing.assert_allclose(run.x_before[[0, 2]], 0.0, atol=1e-12)
     np.testing.assert_allclose(run.v_before[[1, 3]], 0.0, atol=1e-12)
+
+
+class UntilTaut(Bungee):
+    """Runs end where the rope becomes taut, after a free fall."""
+
+    duration = property(lambda self: jnp.sqrt(2.0 * self.rope_length / self.gravity))
+
+
+@pytest.mark.parametrize("solver", ["Tsit5", pytest.param("Dopri8", marks=pytest.mark.slow)])
+def test_an_event_at_the_end_of_a_run_is_recorded_whatever_its_rounding(solver):
+    falling, lengths = UntilTaut(linear_drag=0.0, quadratic_drag=0.0), np.linspace(10.0, 30.0, 12)
+    runs = ensemble(falling, {"rope_length": lengths}, samples=7, max_events=2, trajectories=["x"], solver=solver)
+    np.testing.assert_array_equal((runs.event_kind == 0).sum("event"), 1)
+    np.testing.assert_allclose(runs.event_time[:, 0], runs.t_end, rtol=1e-12)
