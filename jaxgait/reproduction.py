@@ -122,6 +122,7 @@ def _processes() -> Iterator[ProcessPoolExecutor | None]:
 def _become_worker() -> None:
     """Leaves Ctrl-C to the parent process, ends with it, and shows no bars besides its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    tqdm.set_lock(threading.RLock())  # its own is for several processes; of one that is terminated, Python complains
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()

@@ -344,5 +344,5 @@ def _save(data: xr.Dataset, out: pathlib.Path | None) -> None:
         else:
             files.netcdf(out, data)
         print(f"wrote {out}")
-        if (about := metadata_path(out)).is_file() and out.suffix.lower() == ".csv":
+        if out.suffix.lower() == ".csv" and (about := metadata_path(out)).is_file():
             print(f"wrote {about}, its provenance")

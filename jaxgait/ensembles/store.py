@@ -52,6 +52,7 @@ _ADVICE = {
     errno.ENOENT: "choose another path",
     errno.ENOSPC: "free some disk space",
     errno.EDQUOT: "free some of your disk quota",
+    errno.EFBIG: "allow larger files (ulimit -f)",
     errno.EROFS: "make the folder writable",
     errno.EACCES: "make the folder writable",
     errno.EPERM: "make the folder writable",

@@ -4,6 +4,7 @@ import types
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy import stats
 
 from jaxgait import Bungee, latin_hypercube, sobol
@@ -145,3 +146,10 @@ def test_ranges_of_a_scan_are_sampled_and_other_axes_stay():
     assert everything.dims == ("sample", "drag") and everything.shape == (8, 2)
     with pytest.raises(ParameterError, match="mass"):
         running.members(model_, {"mass": np.array([40.0, 50.0])}, {}, None, found)
+
+
+def test_names_may_be_as_long_as_the_disk_allows(tmp_path, capsys):
+    """No other file is looked for under a longer name."""
+    out = tmp_path / f"{'x' * 245}.nc"
+    running._save(xr.Dataset({"x": 1.0}), out)
+    assert capsys.readouterr().out == f"wrote {out}\n"

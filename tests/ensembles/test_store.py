@@ -600,7 +600,12 @@ def test_two_processes_may_begin_a_store(tmp_path, whole, monkeypatch):
 
 @pytest.mark.parametrize(
     ("code", "advice"),
-    [(errno.ENOSPC, "free some disk space"), (errno.EROFS, "make the folder writable"), (errno.EIO, "fix this")],
+    [
+        (errno.ENOSPC, "free some disk space"),
+        (errno.EROFS, "make the folder writable"),
+        (errno.EFBIG, "allow larger files"),
+        (errno.EIO, "fix this"),
+    ],
 )
 def test_a_failing_disk_raises_and_finished_blocks_survive(tmp_path, whole, monkeypatch, code, advice):
     place = tmp_path / "scan.zarr"
