@@ -185,8 +185,8 @@ def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | N
                     part[...] = found[name].reshape(part.shape)
                 meter.add(found["status"])
     except KeyboardInterrupt:
-        lost = f"{len(tallies)} of {plan.size} finished blocks are lost"
-        raise KeyboardInterrupt(f"stopped: {lost}; a store (store=..., --store) would keep them") from None
+        done = f"{len(tallies)} of {checks.count_of(plan.size, 'block is', 'blocks are')} done"
+        raise KeyboardInterrupt(f"stopped: {done}, which only a store (store=..., --store) would keep") from None
     return _counted(plan, dataset(plan, results), tallies)
 
 

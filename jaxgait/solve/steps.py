@@ -11,7 +11,6 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxgait.mechanics import Scalar
 from jaxgait.model import Model, State
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
-from jaxgait.precision import float64_default
 from jaxgait.run import Extremes
 from jaxgait.states import state_variables
 from jaxgait.support import checks
@@ -30,7 +29,6 @@ def start_state(model: Any, y0: State | None) -> State:
     return jax.tree.map(lambda x: in_floats(jnp.asarray(x)), model.initial_state() if y0 is None else y0)
 
 
-@float64_default
 def as_point(z: Any, name: str = "z0") -> Float[Array, " n"]:
     """One point of a return map as an array, in the units of its coordinates; `name` is the argument's, for messages.
 

@@ -136,7 +136,7 @@ def test_an_interruption_without_a_store_says_what_is_lost(monkeypatch, capsys):
     from jaxgait.ensembles import workers
 
     monkeypatch.setattr(workers, "run_task", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    assert "0 of 1 finished blocks are lost; a store (store=..., " in stopped(GRID, 130, capsys)
+    assert "0 of 1 block is done, which only a store (store=..., " in stopped(GRID, 130, capsys)
 
 
 def test_precision_and_damage_are_said(tmp_path, capsys):
