@@ -311,6 +311,7 @@ def _check_values(cls: type) -> None:
     drawing = 'a function of model and run, or its name, "module:function"'
     forms = (
         ("numerics", "Numerics(...)", Numerics),
+        ("labels", "a dict by dimension", Mapping),
         ("variables", "a dict by name", Mapping),
         ("measures", "a dict by name", Mapping | str),  # "module:function"
     )

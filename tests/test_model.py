@@ -139,6 +139,7 @@ def test_counts_constants_choices_and_durations_are_no_undeclared_numbers():
         ("numerics", {"rtol": 1e-8}, r"numerics of Hopper must be Numerics\(...\), got {'rtol': 1e-08}"),
         ("variables", ["x"], r"variables of Hopper must be a dict by name, got \['x'\]"),
         ("measures", ["x"], r"measures of Hopper must be a dict by name, got \['x'\]"),
+        ("labels", ["x"], r"labels of Hopper must be a dict by dimension, got \['x'\]"),
     ],
 )
 def test_attributes_of_another_form_raise_when_the_class_is_defined(name, given, message):

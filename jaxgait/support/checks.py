@@ -465,6 +465,8 @@ def not_numbers(x: np.ndarray) -> str:
     """A hint at what non-numeric values, of any shape, were meant to be."""
     if x.dtype.kind == "U" and x.size and re.match(r"\s*[-+]?\.?\d", str(x.flat[0])):
         return ": give numbers in the unit of the model, without quotes"
+    if x.dtype.kind == "O" and x.ndim == 0 and isinstance(x.item(), Iterable):  # such as a set or a generator
+        return ": give a list"
     choices = x.dtype.kind in "bU" or (x.dtype.kind == "O" and x.size > 0 and x.flat[0] is not None)
     return ": to vary a choice or a part, run one ensemble per model (with_parts)" if choices else ""
 
