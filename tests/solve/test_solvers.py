@@ -84,9 +84,10 @@ def test_schemes_take_solvers_by_name():
         assert isinstance(scheme.solver, Verner8)
 
 
-@pytest.mark.parametrize("wrong", ["Vernr8", "LSODA", None, diffrax.Tsit5])
+@pytest.mark.parametrize("wrong", ["Vernr8", "LSODA", "adaptive", None, diffrax.Tsit5])
 def test_unknown_names_raise(wrong):
-    message = "did you mean 'Verner8'" if wrong == "Vernr8" else "give a diffrax solver, such as .* or one of Bosh3, "
+    known = {"Vernr8": "did you mean 'Verner8'", "LSODA": "the one here that is most like it is 'Rodas5P'"}
+    message = known.get(wrong, "give a diffrax solver, such as .* or one of Bosh3, ")
     with pytest.raises(ValueError, match=message):
         as_solver(wrong)
 
