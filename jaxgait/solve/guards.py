@@ -173,7 +173,7 @@ def _sunk_guard(model: Any, trajectory: Trajectory, values: Mapping[str, Any]) -
         if one.ends or one.reset is None or not own.size:
             continue
         at, counts = instants[own[-1]], np.isin(phase, one.sources)
-        past = np.asarray(ts) > at + rounding(at)
+        past = np.asarray(ts) > at + rounding(np.asarray(at))  # scalars of NumPy 2.0 have no `__array_namespace__`
         value = np.where(counts, np.asarray(values[name]), np.nan)
         later, before = value[past & (phase >= 0)], value[~past & counts]
         above = np.max(before, initial=0.0, where=np.isfinite(before))

@@ -17,8 +17,8 @@ from jaxgait.parameters import ParameterError, parameters
 from jaxgait.support.checks import NEED_A_VALUE, Place, is_ours, location, needs_a_value
 
 _NOT_OF_JAX = re.compile(
-    r"returned a value of type <class '([^']+)'>(?: at output component (\S+?))?, which is not a valid"
-)
+    r"returned a value of type <class '([^']+)'>(?: at output component (?:([.\[]\S*)|.*))?, which is not a valid"
+)  # older versions of JAX name a function there instead of the component
 
 
 class EquationError(TypeError):
