@@ -306,10 +306,11 @@ def number(name: str, value: Any, unit: str, *, above: float = -math.inf) -> Non
     """Checks one finite number above a limit, if it is concrete.
 
     Raises:
-        ValueError: for anything else.
+        ValueError: for anything else, also for a number that is labelled with another unit.
     """
     if not is_concrete(value):
         return
+    _check_label(name, value, unit)
     x = real(value)
     if x is None or not math.isfinite(x) or not x > above:
         wanted = "finite" if above == -math.inf else f"finite and above {above:g} {unit}"
@@ -317,16 +318,32 @@ def number(name: str, value: Any, unit: str, *, above: float = -math.inf) -> Non
 
 
 def positive(name: str, value: Any, unit: str = "", *, below: float = math.inf) -> float:
-    """A finite number above zero (and below a limit); `unit` is for the message.
+    """A finite number above zero (and below a limit); `unit`, such as "s" or "seconds", is for the message.
 
     Raises:
-        ValueError: for anything else.
+        ValueError: for anything else, also for a number that is labelled with another unit.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.support.checks import positive
+        >>> positive("duration", xr.DataArray(0.5, attrs={"units": "min"}), "seconds")
+        Traceback (most recent call last):
+            ...
+        ValueError: duration must be a number of seconds, got one labelled 'min': convert it
     """
+    _check_label(name, value, unit)
     wanted = f"a positive number{f' of {unit}' if unit else ''}" + (f" below {below:g}" if below < math.inf else "")
     number = real(value)
     if number is None or not (math.isfinite(number) and 0 < number < below):
         raise ValueError(f"{name} must be {wanted}, got {shown(value)}")
     return number
+
+
+def _check_label(name: str, value: Any, unit: str) -> None:
+    """Checks that a number labelled with a unit, as xarray and pandas do, has the one wanted, if there is one."""
+    given = getattr(value, "attrs", {}).get("units", unit)
+    if unit and given not in (unit, {"seconds": "s"}.get(unit)):
+        raise ValueError(f"{name} must be a number of {unit}, got one labelled {given!r}: convert it")
 
 
 def flag(name: str, value: Any) -> bool:
