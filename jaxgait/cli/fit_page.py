@@ -53,7 +53,7 @@ def noise_source(read: CurveTable, stated: float | None) -> str:
     """Where the standard deviation of the data comes from; `stated` is the user's, in the curve's unit."""
     if read.noise is not None:
         return f"of column {read.columns[2]!r}"
-    return "estimated from the residual" if stated is None else f"{stated:g} {read.curve.unit}"
+    return "estimated from the residual" if stated is None else with_unit(f"{stated:g}", read.curve.unit)
 
 
 MAX_NAMES = 3

@@ -14,6 +14,7 @@ from jaxgait.parameters import get_parameter
 from jaxgait.plot.panels import named_artists
 from jaxgait.plot.studies import Curves, draw_curves
 from jaxgait.plot.style import BLUE, GREY, ORANGE, RED, axis_label, style
+from jaxgait.support.units import with_unit
 
 CHI_SQUARE_95 = 5.991
 """95 % quantile of chi-square of two degrees of freedom."""
@@ -136,7 +137,8 @@ def bounded(found: Fit) -> Figure:
             )
             if 0.0 <= own <= 1.0:
                 ax.plot(own, i, "D", mfc="none", color=ORANGE, ms=6, label="before")
-            ax.text(1.02, i, f"{space.low[i]:.5g} to {space.high[i]:.5g} {space.units[i]}", va="center", fontsize=8)
+            ends = with_unit(f"{space.low[i]:.5g} to {space.high[i]:.5g}", space.units[i])
+            ax.text(1.02, i, ends, va="center", fontsize=8)
         ax.set_yticks(range(len(found.best)), list(found.best))
         ax.set_ylim(len(found.best) - 0.4, -0.6)
         ax.set_xlabel("position between the bounds; dotted: no interval")
