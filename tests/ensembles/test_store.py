@@ -650,7 +650,7 @@ def test_a_full_disk_for_real(tmp_path):
 
 
 def test_a_scan_too_large_for_the_disk_raises_before_it_starts(tmp_path):
-    with pytest.raises(StoreError, match=r"needs .* GB and .* GB are free"):
+    with pytest.raises(StoreError, match=r"needs .* TB and .* GB are free"):
         many = {name: np.linspace(40.0, 60.0, 300) for name in MEMBERS}
         small_scan(tmp_path / "scan.zarr", members=many, trajectories=True, samples=10_000_000)
     assert not list(tmp_path.iterdir())
