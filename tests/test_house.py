@@ -101,6 +101,13 @@ def test_public_functions_show_a_correct_call():
     assert len(named) > 25 and {f.__name__ for f in named if not hasattr(f, "__by_name__")} == {"profile", "sample"}
 
 
+def test_no_output_of_a_run_is_committed():
+    """Files in the root are a project's: LICENSE, or with a suffix."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT.parent, capture_output=True, text=True).stdout
+    tracked = [name for name in listed.split("\0") if name]  # none in a copy without git
+    assert [name for name in tracked if not re.fullmatch(r"[\w.-]+/.+|[A-Z]+|[\w.-]*\.\w+", name)] == []
+
+
 def test_import_changes_no_setting():
     code = "import jax; a = dict(jax.config.values); import jaxgait, jaxgait.cli; assert a == dict(jax.config.values)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -329,7 +329,7 @@ def positive(name: str, value: Any, unit: str = "", *, below: float = math.inf) 
         >>> positive("duration", xr.DataArray(0.5, attrs={"units": "min"}), "seconds")
         Traceback (most recent call last):
             ...
-        ValueError: duration must be a number of seconds, got one labelled 'min': convert it
+        ValueError: duration must be a number in seconds, got one labelled 'min': convert it, and give the number alone
     """
     _check_label(name, value, unit)
     wanted = f"a positive number{f' of {unit}' if unit else ''}" + (f" below {below:g}" if below < math.inf else "")
@@ -343,7 +343,8 @@ def _check_label(name: str, value: Any, unit: str) -> None:
     """Checks that a number labelled with a unit, as xarray and pandas do, has the one wanted, if there is one."""
     given = getattr(value, "attrs", {}).get("units", unit)
     if unit and given not in (unit, {"seconds": "s"}.get(unit)):
-        raise ValueError(f"{name} must be a number of {unit}, got one labelled {given!r}: convert it")
+        what = f"{name} must be a number in {unit}, got one labelled {given!r}"
+        raise ValueError(f"{what}: convert it, and give the number alone")
 
 
 def flag(name: str, value: Any) -> bool:

@@ -92,7 +92,8 @@ def test_an_error_of_the_equations_has_a_note_with_model_method_file_and_line():
 @pytest.mark.parametrize("method", ["initial_state", "vector_field"])
 def test_text_for_a_number_is_named(method):
     wrong = type("Wrong", (Stack,), {method: lambda self, *at: State(jnp.zeros(3), "fast")})
-    with pytest.raises(EquationError, match=rf"Wrong\.{method} must return numbers, got one of type str( for \.v|$)"):
+    where = r" for \.v" if jax.__version_info__ >= (0, 10) else ""  # which version 0.8 does not know
+    with pytest.raises(EquationError, match=rf"Wrong\.{method} must return numbers, got one of type str{where}"):
         simulate(wrong(), samples=2)
 
 
