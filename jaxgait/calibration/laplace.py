@@ -101,7 +101,7 @@ def further_fall(values: Float[np.ndarray, " points"], slopes: Float[np.ndarray,
 def _decomposed(slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Singular values, padded with zeros if there are fewer points than parameters, and directions as rows."""
     points, n = slopes.shape
-    _, values, directions = np.linalg.svd(slopes, full_matrices=points < n)  # if full: with a square matrix of the points
+    _, values, directions = np.linalg.svd(slopes, full_matrices=points < n)  # else points x points
     return np.append(values, np.zeros(n - len(values))), directions
 
 
