@@ -176,7 +176,7 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
 
     begun, before = time.perf_counter(), changeable()
     note(f"compiling a new program, usually 2 to 20 s, minutes for derivatives of robots; {_later()}")
-    with watched(function) as warnings, opened() as files, afresh(), _frozen_objects(), jax.disable_jit(False):
+    with watched(function) as warnings, opened() as files, afresh(), _uncollected(), jax.disable_jit(False):
         # All arguments are in the text: programs that differ only in which of them they use must differ.
         lowered = jax.jit(native(function, assured=assured), keep_unused=True).lower(*args, **options)
     for warning in warnings:
@@ -325,16 +325,16 @@ def afresh(number: int | None = None) -> contextlib.AbstractContextManager[Any]:
 
 
 @contextlib.contextmanager
-def _frozen_objects() -> Iterator[None]:
-    """Excludes existing objects from garbage collection, which the many objects of a trace would keep busy."""
-    if gc.get_freeze_count():  # the caller wants them to stay frozen
+def _uncollected() -> Iterator[None]:
+    """Collects no garbage during a trace, which makes many objects, and hardly any that are garbage."""
+    if not gc.isenabled():
         yield
         return
-    gc.freeze()
+    gc.disable()
     try:
         yield
     finally:
-        gc.unfreeze()
+        gc.enable()
 
 
 def _storable(given: Any) -> bool:
