@@ -163,7 +163,8 @@ def everything(statements: Sequence[Statement]) -> Iterator[Statement]:
     """Statements, nested ones included."""
     for s in statements:
         yield s
-        yield from everything(inside(s))
+        if isinstance(s, (Loop, PartLoop)):
+            yield from everything(inside(s))
 
 
 def count(statements: Sequence[Statement]) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from jaxgait.native.accumulation import accumulated, keeps_linear, zero
-from jaxgait.native.code import Code, Loop, PartLoop, Read, Statement, Write, everything, used, with_used
+from jaxgait.native.code import LONG, Code, Loop, PartLoop, Read, Statement, Write, count, everything, used, with_used
 from jaxgait.native.instructions import Operation
 
 MAX_UNROLLED = 8
@@ -39,7 +39,9 @@ def lengths(shapes: Iterable[tuple[int, ...]], above: int = MAX_UNROLLED) -> lis
     return [n for n, _ in found.most_common()]
 
 
-def joined(code: Code, shapes: Sequence[tuple[int, ...]], derived: slice | None, few: int = MAX_UNROLLED) -> None:
+def joined(
+    code: Code, shapes: Sequence[tuple[int, ...]], derived: slice | None, few: int = MAX_UNROLLED, long: int = LONG
+) -> None:
     """Replaces copies of code for several directions by loops over them.
 
     Args:
@@ -48,6 +50,7 @@ def joined(code: Code, shapes: Sequence[tuple[int, ...]], derived: slice | None,
         derived: the operands that the loop carries, if JAX has taken a derivative. Otherwise linear values are not
             tangents, and sums and products keep their order: the corrections of a compensated sum are linear, too.
         few: directions up to which the loop is unrolled.
+        long: number of values above which a loop of the derivatives of values is not unrolled.
     """
     found: dict[int, _Parts] = {}
     for n in lengths(shapes, above=1):
@@ -58,7 +61,8 @@ def joined(code: Code, shapes: Sequence[tuple[int, ...]], derived: slice | None,
         carried = range(len(shapes))[derived]
         if tangents.alike and _have_values(code, shapes, carried, tangents, n) and _rewritten(code, tangents, n):
             if accumulated(code):
-                code.statements = written_out(code, few) if n <= few else code.statements
+                unrolled = written_out(code, few)
+                code.statements = unrolled if n <= few and count(unrolled) <= long else code.statements
                 return
             code.statements = before
     for n, parts in found.items():

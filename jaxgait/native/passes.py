@@ -84,15 +84,17 @@ def read_loop(
         raise code.TooLong
     reader = functools.partial(Reader, assured, registers)
     finished = functools.partial(_finished, loop, avals, wanted, derived)
-    shorter = functools.partial(_shorter, loop, shapes, registers, reader, finished)
+    shorter = functools.partial(_shorter, loop, registers, reader, finished)
     try:
         whole = finished(reader(most), directions.MAX_UNROLLED, code.most_values())
     except Unsupported as reason:
-        if _is_final(reason, derived) or not (found := shorter()):
+        if _is_final(reason, derived) or not (found := shorter(shapes)):
             raise
         return found
-    long = derived and count(whole.statements) > code.LONG
-    return (shorter() if long else None) or whole
+    if not derived or count(whole.statements) <= code.LONG:
+        return whole
+    large = [shape for shape in shapes if math.prod(shape) > registers]  # of the others, it has seen the directions
+    return shorter(large) or whole
 
 
 def _is_final(reason: Unsupported, derived: bool) -> bool:
@@ -102,10 +104,10 @@ def _is_final(reason: Unsupported, derived: bool) -> bool:
 
 def _shorter(
     loop: While | Scan,
-    shapes: Sequence[tuple[int, ...]],
     registers: int,
     reader: Callable[..., Reader],
     finished: Callable[..., Code],
+    shapes: Sequence[tuple[int, ...]],
 ) -> Code | None:
     """Other forms of a loop: arrays that it rebuilds in registers, or one direction of its derivatives at a time."""
     lengths = directions.lengths(shapes, above=2)[:2]
@@ -205,7 +207,7 @@ def _finished(
             raise Unsupported("an array that changes its position among the results")
     reader.code.statements = reader.statements
     reader.code.statements = pruned(reader.code)
-    directions.joined(reader.code, [aval.shape for aval in avals], _carried(loop) if derived else None, few)
+    directions.joined(reader.code, [aval.shape for aval in avals], _carried(loop) if derived else None, few, code.LONG)
     reader.code.statements = pruned(reader.code)
     reader.code.statements = list(fused(reader.code))
     if count(reader.code.statements) > min(longest or code.LONG, code.most_values()):

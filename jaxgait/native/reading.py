@@ -169,11 +169,11 @@ class Reader:
     def _once(self, key: Any, make: Callable[[], int]) -> int:
         """The value of an expression, or of an equal one that was computed before."""
         for known in self._known:
-            if key in known:
-                return known[key]
+            if (found := known.get(key)) is not None:
+                return found
         where = self._known[0] if key[0] == "constant" else self._known[-1]
-        where[key] = make()
-        return where[key]
+        where[key] = value = make()
+        return value
 
     @contextlib.contextmanager
     def _inside(self) -> Iterator[list[Statement]]:
@@ -190,11 +190,11 @@ class Reader:
 
     def number(self, name: str, inputs: Sequence[int], dtype: Any, params: dict[str, Any] | None = None) -> int:
         """An elementwise operation on scalars."""
-        params, dtype = params or {}, np.dtype(dtype)
+        dtype = np.dtype(dtype)
         simple = self._folded(name, inputs, dtype)
         if simple is not None:
             return simple
-        kept = {k: params[k] for k in ("y", "rounding_method") if k in params}
+        kept = {k: params[k] for k in ("y", "rounding_method") if k in params} if params else {}
         alike = tuple(sorted(inputs)) if name in COMMUTATIVE else tuple(inputs)
         key = (name, dtype, alike, *sorted((k, str(x)) for k, x in kept.items()))
         return self._once(key, lambda: self._compute(name, tuple(inputs), dtype, kept))
@@ -214,13 +214,15 @@ class Reader:
 
     def _folded(self, name: str, inputs: Sequence[int], dtype: np.dtype) -> int | None:
         """The value of an operation that needs nothing at run time."""
-        known = [self.code.constants.get(v) for v in inputs]
-        if name == "select_n" and known[0] is not None and len(inputs) == 3:
-            return inputs[2] if known[0] else inputs[1]
+        constants = self.code.constants
+        if name == "select_n" and len(inputs) == 3 and (which := constants.get(inputs[0])) is not None:
+            return inputs[2] if which else inputs[1]
         if name == "convert_element_type" and self.code.dtypes[inputs[0]] == dtype:
             return inputs[0]
-        whole = all(x is not None and not isinstance(x, float) for x in known)
-        if not whole or name not in arrays.FOLDED_INDICES or dtype.kind not in "ib":
+        if name not in arrays.FOLDED_INDICES or dtype.kind not in "ib":
+            return None
+        known = [constants.get(v) for v in inputs]
+        if any(x is None or isinstance(x, float) for x in known):
             return None
         found = arrays.FOLDED_INDICES[name](*known)
         fits = dtype.kind == "b" or np.iinfo(dtype).min <= found <= np.iinfo(dtype).max
