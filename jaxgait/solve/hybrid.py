@@ -166,7 +166,7 @@ class EventDriven(Scheme):
             chosen = cls(solver, dt=hints.first_step, max_steps=hints.max_steps)
         else:
             chosen = cls(dt=longest, max_steps=hints.max_steps)
-        given, kind = given_options(options), precision or in_force()
+        given, kind = given_options(options, model), precision or in_force()
         adaptive = isinstance(given.get("solver", chosen.solver), diffrax.AbstractAdaptiveSolver)
         if "controller" in given:
             given = {"max_step": longest, **given}

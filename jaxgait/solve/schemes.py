@@ -72,7 +72,7 @@ def scheme_for(
         >>> scheme_for(Bungee(), rtol=1e-6).rtol
         1e-06
     """
-    chosen = given_options(options)
+    chosen = given_options(options, model)
     if isinstance(scheme, Scheme):
         _check_suits(model, type(scheme))
         _check_endings(model, type(scheme))

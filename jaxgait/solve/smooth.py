@@ -25,10 +25,17 @@ from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Retry, Scheme
 from jaxgait.solve.checks import check_state
 from jaxgait.solve.derivatives import first_or_nan, forward_only, reverse_only
-from jaxgait.solve.explicit import Tsit5
 from jaxgait.solve.resolving import Resolving, resolution
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
-from jaxgait.solve.solvers import check_resolved, check_solver, check_tolerances, given_options, numerics_of, tolerances
+from jaxgait.solve.solvers import (
+    as_solver,
+    check_resolved,
+    check_solver,
+    check_tolerances,
+    given_options,
+    numerics_of,
+    tolerances,
+)
 from jaxgait.solve.steps import all_finite, start_state
 from jaxgait.solve.watch import Watching, located
 from jaxgait.support import checks
@@ -119,11 +126,11 @@ class Smooth(Scheme):
         """
         hints = numerics_of(model)
         # A mechanism's matrix I/(gamma h) - J, in coordinates and rates, needs no pivoting.
-        explicit = Tsit5() if hints.unrolled else diffrax.Tsit5()
+        explicit = as_solver("Tsit5", unrolled=hints.unrolled)
         solver = Ros4(pivoting=False, unrolled=not differentiated) if hints.stiff else explicit
         kind = in_force() if precision is None else checks.one_of("precision", precision, ("float64", "float32"))
         chosen = cls(solver, *tolerances(hints, kind), hints.first_step, hints.max_step, hints.max_steps)
-        chosen = replace(chosen, **given_options(options))
+        chosen = replace(chosen, **given_options(options, model))
         chosen.check_precision(kind)
         return chosen
 

@@ -34,8 +34,13 @@ _DEFAULT_RTOL, _DEFAULT_ATOL, LEAST_RTOL = 1000, 10, 30
 (2.2e-16 or 1.2e-7)."""
 
 
-def as_solver(solver: Any) -> diffrax.AbstractSolver:
+def as_solver(solver: Any, *, unrolled: bool = True) -> diffrax.AbstractSolver:
     """The argument if it is a solver, or the solver of that name.
+
+    Args:
+        solver: a solver, or its name.
+        unrolled: whether a solver by name has a copy of the vector field for each stage of a step. If not, explicit
+            methods are those of diffrax, if it has them: long vector fields compile in a fraction of the time.
 
     Raises:
         ValueError: for anything else.
@@ -48,7 +53,7 @@ def as_solver(solver: Any) -> diffrax.AbstractSolver:
     if isinstance(solver, diffrax.AbstractSolver):
         return solver
     if isinstance(solver, str) and solver in SOLVERS:
-        return SOLVERS[solver]()
+        return (SOLVERS[solver] if unrolled else getattr(diffrax, solver, SOLVERS[solver]))()
     if like := [own for own, others in _LIKE.items() if str(solver).lower() in others.split()]:
         raise ValueError(f"no solver {solver!r}: the one here that is most like it is {like[0]!r}")
     if isinstance(solver, str) and isinstance(getattr(diffrax, solver, None), type(diffrax.AbstractSolver)):
@@ -92,8 +97,8 @@ def is_implicit(recorded: str) -> bool:
     return isinstance(kind, type) and issubclass(kind, AbstractRosenbrock | diffrax.AbstractImplicitSolver)
 
 
-def given_options(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that are not None, with solvers given by name replaced by the solver.
+def given_options(options: dict[str, Any], model: Any = None) -> dict[str, Any]:
+    """The options that are not None, with solvers given by name replaced by the solver, as suits a model.
 
     Raises:
         ValueError: for an unknown solver.
@@ -105,7 +110,8 @@ def given_options(options: dict[str, Any]) -> dict[str, Any]:
         ['rtol', 'solver'] Tsit5
     """
     found = {name: value for name, value in options.items() if value is not None}
-    return found | {"solver": as_solver(found["solver"])} if "solver" in found else found
+    unrolled = getattr(getattr(model, "numerics", None), "unrolled", True)
+    return found | {"solver": as_solver(found["solver"], unrolled=unrolled)} if "solver" in found else found
 
 
 def numerics_of(model: Any) -> Numerics:

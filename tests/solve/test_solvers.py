@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from jaxgait.solve.explicit import RK4
+from jaxgait.mechanics.spatial import Link, hinge
+from jaxgait.models.tree import TreeModel
+from jaxgait.solve.explicit import RK4, Tsit5
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.schemes import scheme_for
@@ -82,6 +84,15 @@ def test_schemes_take_solvers_by_name():
     made = [Smooth.of(Oscillator(), **named), EventDriven.of(Oscillator(), **named), scheme_for(Oscillator(), **named)]
     for scheme in [*made, scheme_for(Oscillator(), made[0], solver="Verner8")]:
         assert isinstance(scheme.solver, Verner8)
+
+
+def test_explicit_solvers_by_name_suit_long_vector_fields():
+    """Their stages are a loop, as by default."""
+    pendulum = TreeModel([Link("leg", None, hinge((0.0, 1.0, 0.0)), mass=1.0, com=(0.0, 0.0, -0.5))])
+    default, named = Smooth.of(pendulum), Smooth.of(pendulum, solver="Tsit5")
+    assert type(named.solver) is type(default.solver) is type(scheme_for(pendulum, solver="Tsit5").solver)
+    assert isinstance(named.solver, diffrax.Tsit5) and isinstance(Smooth.of(Oscillator(), solver="Tsit5").solver, Tsit5)
+    assert isinstance(Smooth.of(pendulum, solver="Verner8").solver, Verner8)  # diffrax has none
 
 
 @pytest.mark.parametrize("wrong", ["Vernr8", "LSODA", "adaptive", None, diffrax.Tsit5])
