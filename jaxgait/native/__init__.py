@@ -19,7 +19,7 @@ They share the instructions, the elementary functions and the calls.
     instructions                     LLVM instructions for vectors of members
     program, members                 `native` and `looped`
     primitives, once                 JAX's loops, branches, calls and run-time checks; values to compute once
-    reading, arrays, scans           from a JAX program of one member to structured code (`code`)
+    reading, arrays, folding, scans  from a JAX program of one member to structured code (`code`)
     passes, directions, accumulation   passes over that code
     loops, refilling                 its LLVM code for vectors of members
     ptx, driver                      its GPU kernel, and how that is launched

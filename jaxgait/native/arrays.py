@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -106,24 +105,6 @@ LINEAR: Mapping[str, Callable[[Any, Any, Sequence[Any]], Sequence[Any]]] = {
     "triangular_solve": _triangular,
     "custom_linear_solve": _solve,
 }
-
-
-FOLDED_INDICES: Mapping[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "max": max,
-    "min": min,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "convert_element_type": lambda x: x,
-    "select_n": lambda which, *cases: cases[which],
-}
-"""Operations on integers and booleans that are known."""
 
 
 def _reshape(_: Any, e: Any, inputs: Sequence[Any]) -> Any:

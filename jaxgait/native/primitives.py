@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.core import ShapedArray
@@ -22,6 +23,24 @@ CALLS = {
     **{"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"},
 }
 """Calls of a program by another, and the parameter that holds it; derivative rules are no longer needed."""
+
+_FINITE = "assuming_finite"
+"""The name of such calls, which JAX passes on to those of derivatives and batches."""
+
+
+def assuming_finite(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function of pytrees, jitted, in which kernels may compute as if no number were infinite or NaN.
+
+    Zero times any number is then zero. Zeros that are known when a kernel is written, as in a rotation about an axis,
+    or in a direction in which a Jacobian is computed, cost nothing: a third to a half of the operations of a tree.
+    Where numbers are not finite, some results may be.
+    """
+
+    def call(*args: Any) -> Any:
+        return function(*args)
+
+    call.__name__ = _FINITE
+    return eqx.filter_jit(call)
 
 
 class While(NamedTuple):
@@ -53,6 +72,8 @@ class Call(NamedTuple):
     """A call that does what its program does."""
 
     program: ClosedJaxpr
+    finite: bool = False
+    """Whether it is a call of a function by `assuming_finite`."""
 
 
 class Unfamiliar(Exception):
@@ -165,7 +186,9 @@ def _cond(_: str, params: Mapping[str, Any]) -> Branches | None:
 
 
 def _call(name: str, params: Mapping[str, Any]) -> Call | None:
-    return Call(_closed(params[CALLS[name]])) if CALLS[name] in params else None
+    if CALLS[name] not in params:
+        return None
+    return Call(_closed(params[CALLS[name]]), params.get("name") == _FINITE)
 
 
 def _high(_: str, params: Mapping[str, Any]) -> Call | None:

@@ -17,6 +17,7 @@ from jax.extend.core import ClosedJaxpr, Literal
 from jaxgait.native import arrays, scans
 from jaxgait.native.blocks import COMMUTATIVE
 from jaxgait.native.code import LONG, MAX_IN_REGISTERS, Code, Loop, Memory, Read, Statement, TooLong, Unsupported, Write
+from jaxgait.native.folding import folded, shortened
 from jaxgait.native.functions import FUNCTIONS, expanded
 from jaxgait.native.instructions import ALIASES, SUPPORTED, TYPES, Operation, named, supports
 from jaxgait.native.primitives import Branches, Call, While, passed, read
@@ -91,7 +92,7 @@ class Reader:
         self.code, self._registers, self._longest, self._parts = Code(), registers, longest, parts
         self._in_registers = in_registers
         self.statements: list[Statement] = []
-        self._assured = assured
+        self._assured, self._finite = assured, False
         self._known: list[dict[Any, int]] = [{}]
         self._tables: dict[Any, ArrayRef] = {}
         self._where: int | None = None
@@ -191,7 +192,9 @@ class Reader:
     def number(self, name: str, inputs: Sequence[int], dtype: Any, params: dict[str, Any] | None = None) -> int:
         """An elementwise operation on scalars."""
         dtype = np.dtype(dtype)
-        simple = self._folded(name, inputs, dtype)
+        simple = folded(self, name, inputs, dtype)
+        if simple is None and self._finite and dtype.kind == "f":
+            simple = shortened(self, name, inputs, dtype)
         if simple is not None:
             return simple
         kept = {k: params[k] for k in ("y", "rounding_method") if k in params} if params else {}
@@ -211,22 +214,6 @@ class Reader:
         output = self.value(dtype)
         self.statements.append(Operation(name, inputs, output, params))
         return output
-
-    def _folded(self, name: str, inputs: Sequence[int], dtype: np.dtype) -> int | None:
-        """The value of an operation that needs nothing at run time."""
-        constants = self.code.constants
-        if name == "select_n" and len(inputs) == 3 and (which := constants.get(inputs[0])) is not None:
-            return inputs[2] if which else inputs[1]
-        if name == "convert_element_type" and self.code.dtypes[inputs[0]] == dtype:
-            return inputs[0]
-        if name not in arrays.FOLDED_INDICES or dtype.kind not in "ib":
-            return None
-        known = [constants.get(v) for v in inputs]
-        if any(x is None or isinstance(x, float) for x in known):
-            return None
-        found = arrays.FOLDED_INDICES[name](*known)
-        fits = dtype.kind == "b" or np.iinfo(dtype).min <= found <= np.iinfo(dtype).max
-        return self.constant(found, dtype) if fits else None
 
     def elementwise(self, equation: Any, inputs: Sequence[np.ndarray]) -> np.ndarray:
         """An operation on each scalar of arrays."""
@@ -344,7 +331,11 @@ class Reader:
 
     def _structure(self, found: Any, inputs: list[Array]) -> list[Array]:
         if isinstance(found, Call):
-            return self.inline(found.program, inputs)
+            outer, self._finite = self._finite, self._finite or found.finite
+            try:
+                return self.inline(found.program, inputs)
+            finally:
+                self._finite = outer
         if isinstance(found, While):
             return self.loop(found, inputs)
         return self.branches(found, inputs) if isinstance(found, Branches) else scans.scan(self, found, inputs)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import diffrax
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +18,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxgait.kinds import SmoothModel, check_kind
 from jaxgait.model import Model, State
+from jaxgait.native.primitives import assuming_finite
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory
@@ -246,7 +246,7 @@ def integrate(
         controller = Watching(controller, watch, max_events, scheme.mode)  # type: ignore[call-arg]
     terminations = system.terminations()
 
-    @eqx.filter_jit  # traced once, however many times diffrax and the solver evaluate it
+    @assuming_finite  # and traced once, however many times diffrax and the solver evaluate it
     def vector_field(t: Any, y: State, args: Any) -> State:
         return args.vector_field(t, y)
 
