@@ -31,6 +31,7 @@ Nothing here depends on mechanics, models or solvers.
 """
 
 from jaxgait.native.looping import explain, looped
+from jaxgait.native.primitives import assuming_finite
 from jaxgait.native.program import native
 from jaxgait.native.refilling import Lanes, lanes_of
 from jaxgait.native.stored import Program, compiled, kept, program_for_all_values, program_of
@@ -38,6 +39,7 @@ from jaxgait.native.stored import Program, compiled, kept, program_for_all_value
 __all__ = [
     "Lanes",
     "Program",
+    "assuming_finite",
     "compiled",
     "explain",
     "kept",

@@ -50,10 +50,13 @@ def folded(reader: Any, name: str, inputs: Sequence[int], dtype: np.dtype) -> in
 
 
 def shortened(reader: Any, name: str, inputs: Sequence[int], dtype: np.dtype) -> int | None:
-    """What an operation on finite real numbers leaves of them if one is zero or one."""
+    """What an operation on finite real numbers leaves of them if one is zero or one.
+
+    Quotients are left alone: 0 / 0 shows that a system of equations is singular.
+    """
     known = [reader.code.constants.get(v) for v in inputs]
     zero = [x == 0 for x in known]
-    if (name == "mul" and any(zero)) or (name in ("neg", "div") and zero[0]):
+    if (name == "mul" and any(zero)) or (name == "neg" and zero[0]):
         return reader.constant(0.0, dtype)
     if name == "mul":
         return inputs[1] if known[0] == 1 else inputs[0] if known[1] == 1 else None

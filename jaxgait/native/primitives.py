@@ -34,6 +34,18 @@ def assuming_finite(function: Callable[..., Any]) -> Callable[..., Any]:
     Zero times any number is then zero. Zeros that are known when a kernel is written, as in a rotation about an axis,
     or in a direction in which a Jacobian is computed, cost nothing: a third to a half of the operations of a tree.
     Where numbers are not finite, some results may be.
+
+    Examples:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.native import assuming_finite, explain
+        >>> turn = jnp.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+        >>> field = lambda y: turn @ jnp.sin(y)
+        >>> def operations(field):
+        ...     step = lambda _, y: y + 0.1 * field(y)
+        ...     return int(explain(lambda y: jax.lax.fori_loop(0, 3, step, y), jnp.ones(3)).split()[3])
+        >>> operations(assuming_finite(field)) < 0.7 * operations(field)  # one sine is not needed
+        True
     """
 
     def call(*args: Any) -> Any:

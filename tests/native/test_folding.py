@@ -53,8 +53,10 @@ def test_directions_of_a_jacobian_cost_what_depends_on_them():
 
 def test_infinite_numbers_times_zero_are_nan_except_in_finite_functions():
     vanishing = lambda x: 0.0 * jnp.log(x - x) + x  # 0 times minus infinity
+    undetermined = lambda x: 0.0 / (x - x)  # as in a singular linear system
     run = lambda f: np.asarray(jax.jit(native(jax.vmap(looped(repeated(lambda x: f(x) * jnp.cos(x) ** 40)))))(X))
     assert np.isnan(run(vanishing)).all() and np.isfinite(run(assuming_finite(vanishing))).all()
+    assert np.isnan(run(assuming_finite(undetermined))).all()
 
 
 @pytest.mark.parametrize(
