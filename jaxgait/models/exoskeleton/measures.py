@@ -187,6 +187,7 @@ def _at_midpoints(exo: Exoskeleton, samples: int) -> dict[str, Array]:
 def _figures(exo: Any, out: dict[str, Array], rounding: float) -> StepFigures:
     duration, kinds = exo.gait.stride_time / 2, ("phi", "l") if exo.dimension == 2 else ("phi", "psi", "l")
     angle, reaction, length = out[kinds[-2]], out["reaction"], exo.landing()[0]
+    ankle = out["torque"][:, 0] if exo.dimension == 2 else out["torque"][:, 0, 1]
     work = jnp.stack([jnp.sum(_positive(out[f"power_{k}"], rounding)) for k in kinds]) * duration / angle.shape[0]
     return StepFigures(
         length=length,
@@ -195,7 +196,7 @@ def _figures(exo: Any, out: dict[str, Array], rounding: float) -> StepFigures:
         flexion=jnp.stack([angle[:, 1] - angle[:, 0], angle[:, 2] - angle[:, 3]], axis=1),
         work=work,
         work_per_metre=jnp.sum(work) / jnp.abs(length),
-        ankle=jnp.max(jnp.abs(out["torque"][:, 0])),
+        ankle=jnp.max(jnp.abs(ankle)),
         friction=jnp.max(linalg.norm(reaction[:, :-1]) / reaction[:, -1]),
         lift=jnp.min(reaction[:, -1]),
     )

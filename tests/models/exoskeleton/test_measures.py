@@ -110,6 +110,14 @@ def test_a_tree_without_legs_has_the_measures_of_any_tree(capsys):
         simulate(one, observe="speed")
 
 
+def test_the_ankle_moment_is_the_sagittal_one_where_that_in_the_frontal_plane_is_larger():
+    aside = WalkingGait(amplitude=[1.49, 1.35, -0.12, 0.77, -0.01], phase=[0.18, 1.71, -0.51, 1.41, 1.27])
+    exo = five_links(gait=with_parameters(aside, {"stride_time": 3.796}))
+    times = (np.arange(4) + 0.5) / 4 * 3.796 / 2
+    largest = np.max([np.abs(exo.prescribed(time)["torque"][0]) for time in times], axis=0)
+    assert largest[0] > 1.3 * largest[1] and float(step_figures(exo, 4).ankle) == pytest.approx(largest[1])
+
+
 def test_a_step_backwards_costs_work_too():
     step = jax.jit(step_figures, static_argnums=1)(five_links(gait=JoinedGait(swing=-0.28)), 20)
     assert float(step.length) < 0.0 < float(step.work_per_metre)
