@@ -133,14 +133,14 @@ def _studs(model: PlanarJumper, run: xr.Dataset) -> list[Body]:
 
 def _row_spacing(model: PlanarJumper) -> float:
     """Least distance in m between rows of studs; the diameter of a stud if there is one row."""
-    rows = [float(row) for row in model.sole.rows]
+    rows = sorted(float(row) for row in model.sole.rows)
     return float(np.min(np.diff(rows))) if len(rows) > 1 else 2.0 * float(model.sole.radius)
 
 
 def _foot(model: PlanarJumper, run: xr.Dataset, bar: np.ndarray) -> Body:
     """Heel, toe and ankle, the heel one row behind the last studs."""
     pitch = run.pitch.values
-    heel, drop = float(model.sole.rows[0]) - _row_spacing(model), float(model.sole.drop)
+    heel, drop = float(min(model.sole.rows)) - _row_spacing(model), float(model.sole.drop)
     point = lambda x, z: (
         bar[:, 0] + np.stack([x * np.cos(pitch) + z * np.sin(pitch), z * np.cos(pitch) - x * np.sin(pitch)], axis=-1)
     )

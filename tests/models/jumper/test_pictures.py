@@ -83,6 +83,13 @@ def test_one_row_of_studs_is_drawn_with_the_width_of_a_stud():
     assert np.isfinite(foot.outline).all()
 
 
+def test_the_heel_is_behind_the_studs_in_whatever_order_they_are_given():
+    run = xr.Dataset({"pitch": ("time", [0.0])})
+    feet = [_foot(JumpingRobot(sole=Sole(rows=rows)), run, np.zeros((1, 2, 2))) for rows in ((0.0, 0.05), (0.05, 0.0))]
+    np.testing.assert_array_equal(feet[1].outline, feet[0].outline)
+    assert feet[0].outline[0, 1, 0] == pytest.approx(-0.05)
+
+
 def test_foot_maps_ring_each_stud_by_its_state():
     studs = np.array([[0.0, 0.1], [0.04, 0.1], [0.0, -0.1], [0.04, -0.1]])
     run = xr.Dataset(
