@@ -211,7 +211,7 @@ def _shares(ax: Axes, unseen: dict[str, xr.Dataset]) -> None:
     for name, data in unseen.items():
         lost = np.sort(1e3 * (1.0 - np.nan_to_num(data.rho.values, nan=0.0)))[::-1]
         ax.step(
-            lost, np.arange(1, lost.size + 1) / lost.size * 100.0, where="pre", color=COLOURS[name], label=WORDS[name]
+            lost, np.arange(1, lost.size + 1) / lost.size * 100.0, where="post", color=COLOURS[name], label=WORDS[name]
         )
     ax.set(xlabel="1 - rho (thousandths)", ylabel=axis_label(f"of {UNSEEN} unseen walks, worse", "%"))
     known = 1e3 * (1.0 - np.concatenate([data.rho.values for data in unseen.values()]))
