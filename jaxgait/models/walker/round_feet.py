@@ -14,7 +14,7 @@ r"""The round-foot passive walker: two straight legs, a hip, arc feet, a gentle 
 - `rigid.RigidWalker`: unilateral contact, Newton impact and Coulomb friction, for `jaxgait.solve.time_stepping`;
 - `rigid.RollingWalker`: rolling without slip and plastic heel strikes, for `jaxgait.solve.hybrid`.
 
-Legs of equal length scuff the ground by some 1e-5 m in mid-swing. The paper does not mention it, yet a walker whose
+Legs of equal length scuff the ground by some 0.05 mm in mid-swing. The paper does not mention it, yet a walker whose
 swing foot touches the ground there falls within a second. All forms ignore a foot that swings forward (omega > 0) until
 it is a little ahead of the other one.
 
