@@ -77,8 +77,8 @@ def picture(
             compare over time or over the stride.
         variables: by default the first few; of a scan with time histories, measures are drawn over the parameters, and
             so are those of more than `MANY` members without names. Named histories of so many are median and bands.
-        over: two of the sampled parameters of a scan, by default the first two; ["stride"] for time histories over
-            per cent of the stride (see `jaxgait.plot.strides.over_stride`).
+        over: two of the sampled parameters of a scan, by default the first two or the only one; ["stride"] for time
+            histories over per cent of the stride (see `jaxgait.plot.strides.over_stride`).
         last: number of the last strides that count over the stride.
 
     Raises:
@@ -217,7 +217,7 @@ def scanned(data: xr.Dataset, variables: str | Sequence[str] = (), over: Sequenc
     Args:
         data: a result of `ensemble` without time histories.
         variables: names; by default the first few measures, or the status if there are none.
-        over: two of the parameters; by default the first two. The title names the others.
+        over: two of the parameters; by default the first two or the only one. The title names the others.
 
     Raises:
         ValueError: for unknown variables and parameters, more than two dimensions, or if there is nothing to draw.
@@ -274,11 +274,13 @@ def _arranged(scan: xr.Dataset) -> tuple[xr.Dataset, list[str]]:
 
 def _along(rows: Table, over: Sequence[str]) -> list[str]:
     """The parameters that a picture of a scan is drawn over: two, or the only one."""
-    if over and len(rows.along) < 2:
+    if not over or list(over) == rows.along:
+        return rows.along[:2]
+    if len(rows.along) < 2:
         raise ValueError(f"over names two axes, but only {', '.join(rows.along)} has several values: leave it out")
-    if over and (len({*over}) != 2 or not {*over} <= {*rows.along}):
+    if len({*over}) != 2 or not {*over} <= {*rows.along}:
         raise ValueError(f"over must name two of {', '.join(rows.along)}, got {', '.join(over)}")
-    return list(over) or rows.along[:2]
+    return list(over)
 
 
 def _span(column: Column) -> str:

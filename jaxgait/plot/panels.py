@@ -97,6 +97,8 @@ def chosen(
     found = names or list(own)[:MAX_PANELS]
     if not found:
         raise ValueError(f"nothing to draw: no variable has only the dimensions {tuple(dims)}; name the variables")
+    if empty := [name for name in found if not data[name].size]:
+        raise ValueError(f"nothing to draw: {empty[0]!r} has no values, only the sizes {dict(data[empty[0]].sizes)}")
     return found
 
 

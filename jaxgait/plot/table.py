@@ -135,7 +135,7 @@ def table(scan: xr.Dataset) -> Table:
     dims = members_dims(scan)
     shape = tuple(scan.sizes[d] for d in dims)
     if not math.prod(shape):
-        raise ValueError(f"nothing to explore: the scan over {', '.join(dims)} has no members")
+        raise ValueError(f"nothing to show: the scan over {', '.join(dims)} has no members")
     codes, statuses = _statuses(scan, dims)
     columns = _distinct(_axes(scan, dims, shape) | _results(scan, dims))
     return Table(dims, shape, columns, codes, statuses, _vectors(scan, dims), _gradients(scan, dims))

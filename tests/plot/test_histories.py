@@ -285,9 +285,18 @@ def test_values_in_any_order_are_drawn_in_order():
 def test_measures_of_a_scan_with_time_histories_are_drawn_over_its_parameters():
     both = scan("mass").assign(x=(("mass", "time"), np.ones((2, 4)))).assign_coords(time=np.arange(4.0))
     across = lambda variables, over=(): picture(both, variables, over).axes[0].get_xlabel()
-    assert across(["low"]) == "mass (kg)" and across(["x"]) == across([]) == "time (s)"
+    assert across(["low"]) == across(["low"], ["mass"]) == "mass (kg)" and across(["x"]) == across([]) == "time (s)"
     with pytest.raises(ValueError, match="over names two axes, but only mass has several values: leave it out"):
         across([], ["mass", "length"])
+
+
+def test_selections_without_values_are_no_empty_pictures():
+    both = scan("mass").assign(x=(("mass", "time"), np.ones((2, 4)))).assign_coords(time=np.arange(4.0))
+    for none in ({"mass": slice(0)}, {"time": slice(0)}):
+        with pytest.raises(ValueError, match="nothing to draw: 'x' has no values"):
+            picture(both.isel(none), ["x"])
+    with pytest.raises(ValueError, match="nothing to show: the scan over mass has no members"):
+        picture(both.isel(mass=slice(0)), ["low"])
 
 
 def test_samples_are_points_of_a_map():
