@@ -347,8 +347,8 @@ def seen(positions: Float[np.ndarray, "*axes 3"], azimuth: float, elevation: flo
     return np.stack([across, z * np.cos(elevation) + depth * np.sin(elevation)], axis=-1)
 
 
-def levelled(vectors: Float[np.ndarray, "*axes 3"], slope: float) -> Float[np.ndarray, "*axes 3"]:
-    """Places in m or forces in N from the axes of a ground that falls forward by `slope` in rad to level axes.
+def levelled(vectors: Float[np.ndarray, "*axes d"], slope: float) -> Float[np.ndarray, "*axes d"]:
+    """Places in m or forces in N, in 2-D or 3-D, from axes that fall forward by `slope` in rad to level ones.
 
     Examples:
         >>> import numpy as np
@@ -356,8 +356,8 @@ def levelled(vectors: Float[np.ndarray, "*axes 3"], slope: float) -> Float[np.nd
         >>> print(levelled(np.array([2.0, 0.0, 0.0]), np.pi / 6).round(3))  # 2 m down the slope
         [ 1.732  0.    -1.   ]
     """
-    x, y, z = np.moveaxis(np.asarray(vectors), -1, 0)
-    return np.stack([x * np.cos(slope) + z * np.sin(slope), y, z * np.cos(slope) - x * np.sin(slope)], axis=-1)
+    x, *aside, z = np.moveaxis(np.asarray(vectors), -1, 0)
+    return np.stack([x * np.cos(slope) + z * np.sin(slope), *aside, z * np.cos(slope) - x * np.sin(slope)], axis=-1)
 
 
 def floor(

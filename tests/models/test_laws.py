@@ -140,7 +140,7 @@ def test_the_ground_can_be_switched_off(model, name, forces):
 
 
 def test_without_its_rule_a_swing_foot_feels_the_ground():
-    """In mid-swing the foot is some 1e-5 m deep: with the rule it passes, without it the foot is pushed."""
+    """In mid-swing the foot is some 0.05 mm deep: with the rule it passes, without it the foot is pushed."""
     walker = Walker()
     y = walker.initial_state()._replace(y=0.4 - 1e-4, theta_1=0.0, theta_2=0.0, omega_1=1.0, omega_2=-1.0)
     with_rule, without = (m.outputs(0.0, y)["normal_1"] for m in (walker, with_parts(walker, {"scuffs": True})))

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from jaxgait.models.walker.round_feet import RoundFeet
-from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Limb, Scene, View, arrow_scale, disc
+from jaxgait.plot.scene import Body, Curve, ForceArrow, Ground, Limb, Scene, View, arrow_scale, disc, levelled
 from jaxgait.plot.style import BLUE, ORANGE
 
 FOOT_ARC = 0.6
@@ -25,8 +25,8 @@ def scene(model: RoundFeet, run: xr.Dataset) -> Scene:
     angles = _angles(run)
     legs = [leg(model, hip, angle) for angle in angles]
     width = THICKNESS * length
-    shapes = [Limb(level(p, slope), width, c) for pair, c in zip(legs, COLOURS, strict=True) for p in pair[::-1]]
-    body = disc(level(hip, slope), 0.06 * length)
+    shapes = [Limb(levelled(p, slope), width, c) for pair, c in zip(legs, COLOURS, strict=True) for p in pair[::-1]]
+    body = disc(levelled(hip, slope), 0.06 * length)
     below = np.stack([hip[:, 0] * np.cos(slope), 0.55 * length - hip[:, 0] * np.sin(slope)], axis=-1)
     degrees = {f"leg {i + 1}": np.degrees(angle) for i, angle in enumerate(angles)}
     views = (View(below, (1.55 * length, 1.5 * length)),)
@@ -69,12 +69,6 @@ def leg(model: RoundFeet, hip: np.ndarray, angle: np.ndarray) -> tuple[np.ndarra
     return np.stack([hip, centre + sole * down(angle)], axis=1), arc
 
 
-def level(vectors: np.ndarray, slope: float) -> np.ndarray:
-    """Points or forces (..., 2) from the axes of the slope to level axes, in their own unit."""
-    along, out = vectors[..., 0], vectors[..., 1]
-    return np.stack([along * np.cos(slope) + out * np.sin(slope), out * np.cos(slope) - along * np.sin(slope)], axis=-1)
-
-
 def _angles(run: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Angles of both legs in rad: stance and swing leg swap at every heel strike, each leg keeps its colour."""
     if "theta_1" in run:
@@ -100,7 +94,7 @@ def _forces(
     found = []
     for tangent, normal, angle in loads:
         at = np.stack([hip[:, 0] + shank * np.sin(angle), np.zeros_like(angle)], axis=-1)
-        found.append(ForceArrow(level(at, slope), level(np.stack([tangent, normal], axis=-1), slope)))
+        found.append(ForceArrow(levelled(at, slope), levelled(np.stack([tangent, normal], axis=-1), slope)))
     return tuple(found)
 
 

@@ -5,10 +5,11 @@ import xarray as xr
 
 from jaxgait.models.walker import scene
 from jaxgait.models.walker.rigid import RollingWalker
+from jaxgait.plot.scene import levelled
 
 
 def test_what_lies_on_the_slope_falls_below_the_level():
-    ground = scene.level(np.array([[0.0, 0.0], [2.0, 0.0]]), 0.1)
+    ground = levelled(np.array([[0.0, 0.0], [2.0, 0.0]]), 0.1)
     np.testing.assert_allclose(ground[1], [2.0 * np.cos(0.1), -2.0 * np.sin(0.1)])
 
 
