@@ -88,9 +88,11 @@ def test_a_flag_is_drawn_as_0_and_1():
     assert ax.lines[0].get_ydata().tolist() == [0.0, 1.0, 1.0, 1.0, 0.0]
 
 
-def test_bands_of_forces_that_only_push_end_at_zero():
+def test_bands_of_forces_that_only_push_or_only_pull_end_at_zero():
     (ax,) = over_stride(run(0.0, 0.0, 3.0), last=3).axes
     assert band(ax, 50.0)[0] == 0.0
+    (ax,) = over_stride(run(0.0, 0.0, -3.0), last=3).axes
+    assert band(ax, 50.0)[-1] == 0.0
     (ax,) = over_stride(run(-1.0, 0.0, 3.0), last=3).axes
     assert band(ax, 50.0)[0] < 0.0
 

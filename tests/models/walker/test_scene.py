@@ -29,9 +29,14 @@ def test_one_sample_shows_no_force():
     assert scene._mean_rate(np.ones(1), np.zeros(1)).tolist() == [0.0]
 
 
-def test_a_standing_foot_touches_the_ground():
-    walker = RollingWalker()
-    hip = np.array([[0.0, float(walker.leg_length)]])
-    line, arc = scene.leg(walker, hip, np.zeros(1))
-    half = 0.5 * scene.THICKNESS * float(walker.leg_length)
-    assert np.isclose(line[0, 1, 1], half) and np.isclose(arc[0, :, 1].min(), half)
+def test_a_standing_foot_touches_the_ground_where_its_force_acts():
+    walker, angle = RollingWalker(), np.array([-0.2, 0.0, 0.3])
+    hip = np.stack([[1.0, 2.0, 3.0], float(walker.shank) * np.cos(angle) + float(walker.foot_radius)], axis=-1)
+    line, arc = scene.leg(walker, hip, angle)
+    half, lowest = 0.5 * scene.THICKNESS * float(walker.leg_length), arc[..., 1].argmin(axis=1)
+    assert np.isclose(line[1, 1, 1], half)
+    np.testing.assert_allclose(arc[..., 1].min(axis=1), half, atol=1e-4)
+    run = xr.Dataset({"stance": ("time", angle)} | {name: ("time", np.ones(3)) for name in ("normal", "tangent")})
+    (force,) = scene._forces(walker, run, hip, (angle, angle))
+    ground = np.stack([arc[np.arange(3), lowest, 0], np.zeros(3)], axis=-1)
+    np.testing.assert_allclose(force.at, levelled(ground, float(walker.slope)), atol=0.01)
