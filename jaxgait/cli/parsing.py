@@ -11,7 +11,7 @@ import math
 import os
 import pathlib
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -49,14 +49,27 @@ def with_settings(model: M, texts: Sequence[str]) -> M:
     Raises:
         ParameterError: for malformed text, unknown or repeated names, and invalid values.
     """
+    return _with_numbers(*exchanged(model, texts))
+
+
+def exchanged(model: M, texts: Sequence[str]) -> tuple[M, dict[str, str]]:
+    """The model with the parts and choices of `with_settings`, and the settings that remain.
+
+    An exchanged part has the numbers that are set for it: these do not remain.
+    """
     found = pairs(texts, "--set", "--set expects name=value", lambda name, text: text)
     laws = {n for n in parts(model) if n not in choices(model)}
-    exchanged = {n: text for n, text in found.items() if n in laws and not _is_quantity(text)}
-    model = with_parts(model, exchanged)  # first: parts have parameters and choices of their own
+    exchange = {n: text for n, text in found.items() if n in laws and not _is_quantity(text)}
+    model = with_parts(model, exchange)  # first: parts have choices of their own
     chosen = {name: text for name, text in found.items() if name in choices(model)}
     model = with_parts(model, {name: _choice(model, name, text) for name, text in chosen.items()})
-    numbers = {n: text for n, text in found.items() if n not in exchanged and n not in chosen}
-    return with_parameters(model, {n: _setting(model, n, text) for n, text in numbers.items()})
+    numbers = {n: text for n, text in found.items() if n not in exchange and n not in chosen}
+    inside = {n: text for n, text in numbers.items() if n.startswith(tuple(f"{part}." for part in exchange))}
+    return _with_numbers(model, inside), {n: text for n, text in numbers.items() if n not in inside}
+
+
+def _with_numbers(model: M, texts: Mapping[str, str]) -> M:
+    return with_parameters(model, {n: _setting(model, n, text) for n, text in texts.items()})
 
 
 def _is_quantity(text: str) -> bool:

@@ -42,7 +42,7 @@ from jaxgait.support import checks, files
 
 
 def mechanism(request: Any) -> Model:
-    """The model that a command requests: preset, motion and settings are applied in this order.
+    """The model that a command requests: with its preset, exchanged parts, motion and settings, in this order.
 
     Raises:
         ValueError: for unknown names, and for a name that is registered for something other than a model.
@@ -69,7 +69,8 @@ def _preset(request: Any) -> Model:
     chosen = registry.model(request.model)
     if not isinstance(chosen, Model):
         raise ValueError(f"{request.model!r} is registered with jaxgait but not a model: {type(chosen).__qualname__}")
-    return chosen if request.preset is None else chosen.preset(request.preset)
+    chosen = chosen if request.preset is None else chosen.preset(request.preset)
+    return parsing.exchanged(chosen, request.set)[0]  # before the motion: a leg is aligned with its parts
 
 
 def walkers(request: Any, defaults: Mapping[str, Any] | None = None) -> tuple[Model, Members | None]:

@@ -16,8 +16,10 @@ from jaxgait.models.prosthesis import fitting
 from jaxgait.motion import NotAligned
 from jaxgait.motion.capture.walk import Walk
 from jaxgait.motion.drive import REFERENCE_GAITS, reference_gait
+from jaxgait.motion.embedded import gait_record
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.readers import read_recording
+from jaxgait.motion.record import write_record
 from jaxgait.parameters import with_parameters
 from tests.motion import walker
 from tests.motion.bad_strides import BAD, GOOD
@@ -36,6 +38,14 @@ def test_a_setting_wins_over_the_height_that_suits_a_drive(capsys):
     cli.main(["run", "knee", "--motion", REFERENCE_GAITS[1], "--set", "height_offset=-0.15", "--list"])
     offset = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("height_offset"))
     assert float(offset.split()[1]) == -0.15
+
+
+def test_a_leg_is_aligned_with_the_parts_it_is_given(tmp_path, monkeypatch):
+    aligned_with = []
+    monkeypatch.setattr(fitting, "aligned", lambda leg: aligned_with.append(float(leg.socket.load_share)) or leg)
+    write_record(gait_record(REFERENCE_GAITS[0]), walk := tmp_path / "walk.json")
+    cli.main(["run", "knee", "--motion", str(walk), "--set", "socket=Socket", "socket.load_share=0.5", "--list"])
+    assert aligned_with == [0.5]
 
 
 def test_trials_are_not_written_over_the_recordings(tmp_path):

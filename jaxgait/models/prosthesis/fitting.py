@@ -107,6 +107,7 @@ def aligned(leg: Prosthesis) -> Prosthesis:
     """
     from jaxgait.ensembles import ensemble
 
+    leg.validate()  # here an error names the drive, which has no name below
     most = round(ALIGNED_WITHIN / HEIGHT_STEP)
     reference = straight_ankle_height(Prosthesis()) - straight_ankle_height(leg)  # all are counted from the default leg
     heights = _heights(leg, reference + HEIGHT_STEP * np.arange(-most, most + 1))
