@@ -239,14 +239,19 @@ def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> Reached:
         return Reached("; ".join(remarks))
     completed = ended.keys() == {COMPLETED_TEXT}
     counts = COMPLETED_TEXT if completed else ", ".join(f"{count} {text}" for text, count in ended.items())
-    seconds = sampling.intervals * float(sampling.spacing(found.model))
-    length = f"{seconds:g} s" if sampling.strides is None else f"{sampling.strides} strides"
-    parts = [f"runs of the best design from the start ({length}): {counts}"]
+    parts = [f"runs of the best design from the start ({length(found.model, sampling)}): {counts}"]
     if not completed:
         parts.append("the gait is periodic, but runs do not reach it from there")
     if goal is not None and (others := list(_differing(found, goal, made))):
         parts.append(f"they have not settled into the gait that was found, or reach another: {', '.join(others)}")
     return Reached("; ".join([*parts, *remarks]), completed or of_map)
+
+
+def length(model: Model, sampling: Sampling) -> str:
+    """The length of a run, in words."""
+    if sampling.strides is not None:
+        return checks.count_of(sampling.strides, "stride", "strides")
+    return f"{sampling.intervals * float(sampling.spacing(model)):g} s"
 
 
 def _goal(found: Optimum, arguments: Mapping[str, Any]) -> Goal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -14,7 +14,7 @@ import xarray as xr
 from jaxgait import registry
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, STDOUT, note, write_json
-from jaxgait.cli.following import Reached, follow_ups, from_the_start
+from jaxgait.cli.following import Reached, follow_ups, from_the_start, length
 from jaxgait.cli.options import SCHEME, FollowUpOptions, given
 from jaxgait.cli.records import dataset_record, origin
 from jaxgait.cli.running import check_not_of_motion, fixed_start, varying, walkers
@@ -24,7 +24,9 @@ from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.conclusions import conclusions, tolerances
 from jaxgait.optimization.optimum import Optimum
-from jaxgait.parameters import parameters
+from jaxgait.parameters import parameter_info, parameters
+from jaxgait.run import Sampling
+from jaxgait.solve.dataset import scheme_options
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.periodic import PoincareMap, SectionMap, StroboscopicMap
 from jaxgait.solve.schemes import scheme_for
@@ -43,6 +45,8 @@ class Request(NamedTuple):
     """Arguments of `jaxgait.optimize`."""
     show: tuple[str, ...] = ()
     """Outputs that a report draws before and after."""
+    runs: str = ""
+    """How its runs are made, in words."""
 
 
 def searched_model() -> str:
@@ -88,7 +92,18 @@ def search(request: Any, options: Mapping[str, Any]) -> Request:
     if request.robust is not None and scenarios is None:
         raise ValueError("--robust needs scenarios: give --across NAME=a,b,c or several --motion")
     stride = None if request.return_map is None else return_map(model, request.return_map, options)
-    return Request(model, {**arguments, "initial": fixed, "across": scenarios, "return_map": stride}, show)
+    arguments |= {"initial": fixed, "across": scenarios, "return_map": stride}
+    return Request(model, arguments, show, _how_run(model, arguments, ready))
+
+
+def _how_run(model: Model, arguments: Mapping[str, Any], ready: Iterable[str]) -> str:
+    """How runs of a search are made: their length, scheme and tolerances, and the parameters that are set for it."""
+    sampling = Sampling.of(model, *(arguments.get(name) for name in ("strides", "duration", "samples")))
+    chosen = scheme_options(scheme_for(model, precision="float64", **given(arguments, SCHEME)))
+    options = [f"{name} {chosen[name]}" for name in ("solver", "rtol", "atol", "dt") if name in chosen]
+    values = {name: parameter_info(model, name) for name in ready}
+    own = [f"{name} = {with_unit(f'{float(one.value):g}', one.unit)}" for name, one in values.items()]
+    return ", ".join([f"runs of {length(model, sampling)} by {chosen['scheme']}", *options, *own])
 
 
 def return_map(model: Model, event: str, options: Mapping[str, Any]) -> SectionMap:
@@ -131,6 +146,7 @@ def run_search(wanted: Request, effort: Mapping[str, Any], json: pathlib.Path | 
     if further.report is not None:
         parsing.make_folder(further.report)
     note(f"searching {', '.join(arguments['over'])} of {type(wanted.model).__name__}")
+    print(wanted.runs, flush=True)
     begin = time.perf_counter()
     found = optimize(wanted.model, **arguments)
     seconds = time.perf_counter() - begin
@@ -195,9 +211,11 @@ class _Results:
         self._reached = reached
         self._write_json()
         if self._report is not None:
+            from jaxgait.cli import page
             from jaxgait.cli.design_page import search_parts
 
             wanted = self._wanted
+            self._parts += [page.paragraph(f"How it was computed: {wanted.runs}.")]
             self._parts += search_parts(self._report, wanted.model, self._arguments, self._found, wanted.show)
             self._write_page()
 
@@ -220,7 +238,7 @@ class _Results:
         across = self._arguments.get("across")
         differing = {} if across is None else {name: x.tolist() for name, x in across.values.items()}
         made = {name: dataset_record(data) for name, data in self._made.items()}
-        further = made | {"from_the_start": self._reached or None}
+        further = made | {"from_the_start": self._reached or None, "runs": self._wanted.runs}
         return self._found.as_dict() | further | origin(self._found.model, self._arguments["over"], differing)
 
     def _write_json(self, *, quiet: bool = False) -> None:

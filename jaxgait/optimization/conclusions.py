@@ -19,10 +19,14 @@ BOUND_MARGIN = 1e-6
 CLOSE = 0.2
 """Distance, as a fraction of the bounds, up to which failing runs are close to a design."""
 
+HARDLY_STABLE = 0.9
+"""Modulus of the largest Floquet multiplier from which a gait is too close to instability to rely on its stability."""
+
 
 def conclusions(found: Optimum) -> Iterator[str]:
     """Sentences on the best design of a search within bounds: how sure it is, and what to do next."""
     yield _starts(found)
+    yield from _stability(found)
     if found.local is not None:
         yield from _shape(found.local, list(found.best))
         yield from _edges(found, found.local)
@@ -54,6 +58,23 @@ def _starts(found: Optimum) -> str:
     if same > 1:
         return f"{same} of {total} starts ended at this design: more starts make it more certain that none is better"
     return f"no more than one of {total} starts ended at this design: more starts may find a better one"
+
+
+def _stability(found: Optimum) -> Iterator[str]:
+    """Whether the periodic gait of the best design is stable; nothing of a search over entire runs."""
+    if not ("multiplier" in found.basins and found.basins.sizes["basin"]):
+        return
+    size = float(found.basins.multiplier[0])
+    what = f"largest Floquet multiplier {size:.3g}"
+    if size >= 1.0:
+        yield f"its gait is not stable: {what}"
+    elif size >= HARDLY_STABLE:
+        yield (
+            f"its gait may be unstable: {what}, which is known to some per cent; search with "
+            f"stability={HARDLY_STABLE}, or compute it with rtol=1e-8"
+        )
+    elif np.isfinite(size):
+        yield f"its gait is stable: {what} (1 or more: unstable)"
 
 
 def _shape(local: Local, names: list[str]) -> Iterator[str]:

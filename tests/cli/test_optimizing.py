@@ -22,7 +22,7 @@ from jaxgait.cli.design_page import (
     _without_slopes,
 )
 from jaxgait.cli.following import Sensitivities, improvement
-from jaxgait.cli.optimizing import description
+from jaxgait.cli.optimizing import _how_run, description
 from jaxgait.cli.running import last_strides
 from jaxgait.ensembles.members import as_members
 from jaxgait.measure import Expected, Measure, MeasureError, table
@@ -30,6 +30,7 @@ from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.optimization.goals import Limit
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.outcome import NoResult
+from jaxgait.parameters import with_parameters
 from jaxgait.plot.designs import before_and_after
 from jaxgait.registry import model
 from jaxgait.solve.simulate import simulate
@@ -91,6 +92,7 @@ def test_the_report_is_one_page_that_needs_no_other_file(done):
     assert "<td>clearance</td><td>-10.4591</td><td>1</td><td>m</td>" in page
     assert page.count("data:image/png;base64,") == 7 and 'src="data' in page and "clearance &gt;= 1" in page
     assert "<li>optimum 0: 2 starts, objective" in page and "<th>optimum</th>" in page
+    assert "How it was computed: runs of 20 s by Smooth, solver " in page
     assert "Not drawn: x, v, rope_force, drag_power, energy (--show NAME draws others)." in page
 
 
@@ -332,6 +334,13 @@ def test_of_a_run_that_ends_early_the_strides_before_its_end_are_drawn():
     plt.close("all")
 
 
+def test_a_search_of_the_knee_says_what_it_sets():
+    knee = with_parameters(Prosthesis(), {"ground.steepness": 1e4})
+    assert _how_run(knee, {"strides": 12, "rtol": 1e-5}, ["ground.steepness"]) == (
+        "runs of 12 strides by Smooth, solver Ros4, rtol 1e-05, atol 1e-08, ground.steepness = 10000 1/m"
+    )
+
+
 def test_scenarios_are_said_and_tabulated():
     found = searched(limited=True)
     lines = list(description(found))
@@ -420,6 +429,6 @@ def test_a_best_design_whose_own_run_does_not_reach_its_end_is_no_success(monkey
     monkeypatch.setattr("jaxgait.cli.optimizing.from_the_start", lambda *_: folds)
     with pytest.raises(SystemExit) as ended:
         cli.main([*ROPE.split(), "--json", f"{tmp_path}/b.json"])
-    first, second, *_ = capsys.readouterr().out.splitlines()
+    _, first, second, *_ = capsys.readouterr().out.splitlines()
     assert ended.value.code == 1 and first.startswith("best objective") and second.strip() == folds.sentence
     assert json.loads((tmp_path / "b.json").read_text())["from_the_start"] == folds.sentence

@@ -54,6 +54,10 @@ def test_conclusions_state_how_sure_a_design_is_and_what_to_do_next():
         "all 3 starts ended at this design: it is probably the best within the bounds",
         "the gradient is reliable: differences of values confirm it within 0.1%",
     ]
+    of_gait = lambda size: dataclasses.replace(sure, basins=sure.basins.assign(multiplier=("basin", [size])))
+    assert [[*conclusions(of_gait(size))][1].partition(":")[0] for size in (0.32, 0.95, 1.2, np.nan)] == [
+        "its gait is stable", "its gait may be unstable", "its gait is not stable", "the gradient is reliable"
+    ]  # fmt: skip
     both_ways = moved(found, difference=0.0, ridge_unknown="it is a saddle", fails={})
     assert "how far a parameter may move if the others follow is unknown: it is a saddle" in [*conclusions(both_ways)]
     assert not any("least certain" in text for text in conclusions(both_ways)), "the curvature says nothing"
