@@ -22,6 +22,8 @@ from jaxgait.support.units import with_unit
 _HATCHED: dict[str, Any] = {"hatch": "////", "edgecolor": "white", "linewidth": 0.0}
 _DOUBTFUL = "a slope, not a change: runs with it\nfail, are unstable, or differ by over half"
 _MAX_LETTERS = 34
+_FAR = 2.0
+"""Length of the longest bar beyond which a difference of runs is written instead of drawn to scale."""
 _SHORT = (-2, 4)
 """Powers of ten between which numbers are short enough without."""
 
@@ -32,6 +34,7 @@ def tornado(found: xr.Dataset, *, searched: Collection[str] = (), max_bars: int 
     Effects are compared relative to the longest bar of their panel.
 
     Circles show runs on either side of the design, if any: away from the end of a bar, the slope does not hold for 1 %.
+    Of one far beyond the longest bar, an arrow gives the number.
     Hatched bars are slopes alone: runs or gaits fail with a change of 1 % (`lost` in the attributes of `found`), or
     their results differ from it by over half (`disagree`).
 
@@ -95,7 +98,7 @@ def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> BarContainer:
     at = np.arange(one.sizes["parameter"])
     change = _finite(one.change.values)
     bars = ax.barh(at, change, height=0.7, color=colours)
-    ax.plot(one.difference, at, "o", color="black", mfc="white", ms=4)
+    _runs(ax, one.difference.values, _FAR * np.nanmax(np.abs(change), initial=0.0), 10.0 ** _power(change))
     for i in np.flatnonzero(np.isinf(one.change.values)).tolist():
         text = "∞" if one.change.values[i] > 0.0 else "−∞"
         ax.annotate(text, (0.0, i), (3.0, 0.0), textcoords="offset points", va="center")
@@ -110,6 +113,17 @@ def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> BarContainer:
     here = with_unit(f"{one.measure.values}: {float(one.result):.5g}", one.measure_unit.item())
     ax.set_title(textwrap.fill(here, _MAX_LETTERS), loc="left", fontsize=9)
     return bars
+
+
+def _runs(ax: Axes, differences: np.ndarray, edge: float, unit: float) -> None:
+    """A circle for each difference of runs; beyond an edge, where it would squeeze the bars, an arrow with its number."""
+    far = np.abs(differences) > edge
+    ax.plot(np.where(far, np.nan, differences), range(len(far)), "o", color="black", mfc="white", ms=4)
+    for i in np.flatnonzero(far if edge else []).tolist():
+        right, number = differences[i] > 0.0, f"{differences[i] / unit:.3g}"
+        end, side = (edge, "right") if right else (-edge, "left")
+        ax.plot(end, i, ls="")  # within the limits
+        ax.text(end, i, f"{number} ►" if right else f"◄ {number}", ha=side, va="center", fontsize=8)
 
 
 def _power(values: np.ndarray) -> int:

@@ -88,6 +88,7 @@ def test_a_long_objective_fits_its_axis(names):
     label = figure.axes[len(names) - 1].yaxis.label  # of the colour bar for two parameters
     box = label.get_window_extent()
     assert label.get_text().endswith("(m)") and box.y0 >= 0.0 and box.y1 <= figure.bbox.height
+    assert figure.axes[0].get_legend().legend_handles[-1].get_markersize() == 10, "the star lies on no words"
     plt.close("all")
 
 
