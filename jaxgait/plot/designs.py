@@ -66,7 +66,7 @@ def paths(found: Optimum, *, scan: xr.DataArray | None = None) -> Figure:
             _span(ax, found.bounds, a, b)
             ax.set_xlabel(axis_label(a, found.history[a].attrs["units"]))
             ax.set_ylabel(goal if b is None else axis_label(b, found.history[b].attrs["units"]))
-        look = {"ncols": 4, "fontsize": 7, "handletextpad": 0.1, "columnspacing": 0.8}
+        look: dict[str, Any] = {"ncols": 4, "fontsize": 7, "handletextpad": 0.1, "columnspacing": 0.8}
         shown = axes[0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), **look)
         plt.setp(shown.legend_handles[-1:], markersize=10)  # the best: the large star would lie on the words next to it
         if points is not None:

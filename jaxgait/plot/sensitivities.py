@@ -116,7 +116,7 @@ def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> BarContainer:
 
 
 def _runs(ax: Axes, differences: np.ndarray, edge: float, unit: float) -> None:
-    """A circle for each difference of runs; beyond an edge, where it would squeeze the bars, an arrow with its number."""
+    """A circle for each difference of runs; beyond an edge, where it would squeeze the bars, a number with an arrow."""
     far = np.abs(differences) > edge
     ax.plot(np.where(far, np.nan, differences), range(len(far)), "o", color="black", mfc="white", ms=4)
     for i in np.flatnonzero(far if edge else []).tolist():
