@@ -48,7 +48,9 @@ FRONT_METHODS = ("auto", "gradient", "NSGA-II")
 MAX_IMBALANCE = 0.1
 """Unbalanced slope, in spans of the front per box, above which a point is at an edge of failing or unstable runs."""
 MIN_IMPROVEMENT = 1e-6
-"""Least improvement in every objective, in spans of the front, to replace a point; closer points count as one."""
+"""Least improvement in every objective, in spans of the front, to replace a point."""
+SAME_POINT = 1e-3
+"""Distance in every objective, in spans of the front, within which points of the gradient method count as one."""
 
 
 @by_name('write front(model, minimize=["measure", "other"], over={"mass": (60.0, 80.0)})')
@@ -267,7 +269,7 @@ def _labelled(
         why = rejection(model, space.columns(lost)) if len(lost) else ""
         raise no_result(model, *_without_objectives(goal, len(signs), record.rows), POPULATION, why)
     on_front.sort(key=lambda row: -signs[0] * row.evaluation.values[0])
-    on_front = _apart(on_front, len(signs))
+    on_front = _apart(on_front, len(signs), SAME_POINT if method == "gradient" else MIN_IMPROVEMENT)
     data = _columns(model, space, goal, len(signs), on_front, "", "point")
     if method == "gradient":
         data |= _exactness(space, goal, _names(goal, 2, space), signs, on_front)
@@ -291,12 +293,12 @@ def _front(goal: Goal, signs: np.ndarray, rows: Sequence[Row]) -> list[Row]:
     return [row for row, kept in zip(allowed, nondominated(losses), strict=True) if kept]
 
 
-def _apart(rows: Sequence[Row], objectives: int) -> list[Row]:
-    """The evaluations without those that equal another one up to rounding in every objective."""
+def _apart(rows: Sequence[Row], objectives: int, distance: float) -> list[Row]:
+    """The evaluations without those within a distance, in spans, of one before them in every objective."""
     values, kept = np.array([row.evaluation.values[:objectives] for row in rows]), list[int]()
     span = np.maximum(np.ptp(values, axis=0), 1e-300)
     for i, one in enumerate(values):
-        if not (np.abs(values[kept] - one) <= MIN_IMPROVEMENT * span).all(axis=1).any():
+        if not (np.abs(values[kept] - one) <= distance * span).all(axis=1).any():
             kept.append(i)
     return [rows[i] for i in kept]
 

@@ -1,6 +1,7 @@
 """Fronts known in closed form, the two ways against each other, what is never on a front, and impossible requests."""
 
 import sys
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from experiments.knee import front as study
 from jaxgait import Bungee
 from jaxgait.models import RigidWalker
 from jaxgait.optimization import front, pareto
+from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.pareto import hypervolume, nondominated
 from jaxgait.optimization.statuses import UNSTABLE
@@ -174,6 +176,12 @@ def test_what_does_not_oppose_has_one_best_point(front_of):
     hinges = lambda x: np.array([min(0.0, x[0] - 0.5), max(0.0, x[0] - 0.5)])  # flat on either side, both best at 0.5
     found = front_of(hinges, starts=[{"k": 0.1, "c": 0.5}, {"k": 0.9, "c": 0.5}])
     assert found.sizes["point"] == 1 and found.k.item() == pytest.approx(0.5, abs=1e-3)
+
+
+def test_searches_from_either_side_of_a_gap_that_meet_give_one_point():
+    values = np.array([[0.998146, 63.2331], [0.9974410, 63.0004], [0.9974407, 63.0003], [0.995471, 62.6556]])
+    rows = [Mock(spec=Row, evaluation=Mock(values=one)) for one in values]
+    assert pareto._apart(rows, 2, pareto.SAME_POINT) == [rows[0], rows[1], rows[3]]
 
 
 def test_that_nothing_is_found_is_said(front_of, swapped):
