@@ -67,7 +67,8 @@ def view(request: Any) -> int:
             elif kind in WRITERS:
                 animate(data).save(out)
             else:
-                drawn = picture(data, chosen, over, last=request.last) if found is None else found.draw(data)
+                of_study = data[list(chosen)] if chosen else data
+                drawn = picture(data, chosen, over, last=request.last) if found is None else found.draw(of_study)
                 save(drawn, out, width_mm=request.width)
         print(f"wrote {out}")
     elif found is not None:
@@ -109,7 +110,8 @@ def _check_followed(
     file: pathlib.Path, data: xr.Dataset, found: Study | None, out: pathlib.Path | None, kind: str, given: Sequence[str]
 ) -> None:
     """Checks that what is drawn, a file of some kind, follows the given options."""
-    if found is not None and (given or (out is not None and kind in (*WRITERS, "html"))):
+    of_any = ["variables"] if found is not None and found.of_any and kind in kinds() else []
+    if found is not None and ({*given} - {*of_any} or (out is not None and kind in (*WRITERS, "html"))):
         raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
     if "over" in given and kind in (*WRITERS, "html"):
         raise ValueError("--over names the axes of a picture: give --out, such as scan.png")

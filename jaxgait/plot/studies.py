@@ -33,6 +33,8 @@ class Study(NamedTuple):
     name: str
     """With its article."""
     draw: Callable[[xr.Dataset], Figure]
+    of_any: bool = False
+    """Whether it draws any choice of the variables."""
 
 
 def study(data: xr.Dataset) -> Study | None:
@@ -46,7 +48,10 @@ def study(data: xr.Dataset) -> Study | None:
         ({"first", "total", "first_interval"} <= names, Study("a set of Sobol indices", shares)),
         ({"measured", "fitted", "residual", "band"} <= names, Study("a fit to a measured curve", saved_fit)),
         (bool(_trials(data)), Study("a fit to several measured curves", saved_fit)),
-        ({"stride", "percent"} <= dims and "side" in data.coords, Study("a set of measured strides", gait_cycles)),
+        (
+            {"stride", "percent"} <= dims and "side" in data.coords,
+            Study("a set of measured strides", gait_cycles, True),
+        ),
     )
     return next((one for is_it, one in known if is_it), None)
 

@@ -41,6 +41,15 @@ def test_view_says_what_a_study_is_and_draws_it(name, tmp_path, capsys):
         assert stop.value.code == 2 and f"is {name}, which has one picture and no page" in printed
 
 
+def test_of_measured_strides_the_named_curves_are_drawn(tmp_path, monkeypatch):
+    strides = xr.Dataset(KNEE, CYCLE)
+    strides.assign(hip_angle=strides.knee_angle).to_netcdf(tmp_path / "walk.nc", engine="h5netcdf")
+    drawn = []
+    monkeypatch.setattr("jaxgait.cli.viewing.save", lambda figure, *_, **__: drawn.extend(figure.axes))
+    cli.main(["view", str(tmp_path / "walk.nc"), "--variables", "hip_angle", "--out", str(tmp_path / "hip.pdf")])
+    assert [ax.get_ylabel() for ax in drawn] == ["hip angle (deg)"]
+
+
 def test_many_trials_are_drawn_in_rows_with_one_scale_for_each_quantity():
     data = xr.Dataset()
     for i in range(12):
