@@ -55,6 +55,8 @@ SIMULATED = "simulated"
 """Name of the only line in a panel with a reference."""
 FAINTEST = 0.15
 """Least opacity of lines too many to name."""
+MARKERS = "o^sDv<>"
+"""Of the names that get a line of their own."""
 MANY = 200
 """More members than this are drawn as maps of their measures or, over time, as bands."""
 SHARES = ((5.0, 95.0, 0.2), (25.0, 75.0, 0.35))
@@ -244,9 +246,10 @@ def scanned(data: xr.Dataset, variables: str | Sequence[str] = (), over: Sequenc
     names = chosen(data, variables, measures, rows.dims)
     few = "" if variables else not_all(names, measures)
     alone = fixed_values(data)
-    data, along = distinct(data, names), _along(rows, over)
-    draw = functools.partial(draw_map, along=along) if len(along) > 1 else _line
-    across = along[0] if len(along) > 1 else next(iter(rows.dims))
+    data, along, of = distinct(data, names), _along(rows, over), "" if over else _named(rows)
+    draw = functools.partial(_lines, of=of) if of else _line
+    draw = functools.partial(draw_map, along=along) if len(along) > 1 and not of else draw
+    across = next(d for d in (along if len(along) > 1 else rows.dims) if d != of)
     across = rows.columns[across].in_words if across in rows.columns else axis_label(data[across])
     shown = lambda x: x.copy(data=with_gaps(x)).where(x.name != "status")  # its codes are not quantities
     hidden = [_span(rows.columns[name]) for name in rows.along if name not in along] if len(along) > 1 else []
@@ -281,6 +284,13 @@ def _along(rows: Table, over: Sequence[str]) -> list[str]:
     if len({*over}) != 2 or not {*over} <= {*rows.along}:
         raise ValueError(f"over must name two of {', '.join(rows.along)}, got {', '.join(over)}")
     return list(over)
+
+
+def _named(rows: Table) -> str:
+    """The dimension of few names, such as subjects, in a scan over two: each gets a line. Empty if there is none."""
+    names = {d: rows.columns[d].names for d in rows.dims if d in rows.columns}
+    named = [d for d, own in names.items() if 0 < len(own) <= len(MARKERS)]
+    return named[0] if len(rows.dims) == len(names) == 2 and len(named) == 1 else ""
 
 
 def _span(column: Column) -> str:
@@ -390,16 +400,26 @@ def _column(by: xr.DataArray) -> Column:
     return Column(str(by.name), "", str(by.attrs.get("units", "1")), "axis", by.values)
 
 
-def _line(ax: Axes, x: xr.DataArray, rows: Table) -> xr.DataArray | None:
+def _lines(ax: Axes, x: xr.DataArray, rows: Table, of: str) -> None:
+    """A variable over the scanned parameter, with a line for each name along a dimension."""
+    axis, status = rows.dims.index(of), rows.status.reshape(rows.shape)
+    for i, (name, marker) in enumerate(zip(rows.columns[of].names, MARKERS, strict=False)):
+        own = rows._replace(dims=(rows.dims[1 - axis],), shape=(rows.shape[1 - axis],), status=status.take(i, axis))
+        _line(ax, x.isel({of: i}, drop=True), own, label=name, marker=marker, ms=4, mfc="none")
+
+
+def _line(ax: Axes, x: xr.DataArray, rows: Table, **drawn: Any) -> xr.DataArray | None:
     """A variable over the scanned parameter; squares: early ends, those of members without a value at the bottom."""
     dim = rows.dims[0]
     across, up = (rows.columns.get(name) for name in (dim, str(x.name)))
     joined = not (up and up.colours) and not (across and across.names)
-    by = _curve(ax, x, dim, marker=".", **({} if joined else {"linestyle": ""}))
+    by = _curve(ax, x, dim, **{"marker": ".", **drawn}, **({} if joined else {"linestyle": ""}))
     for axis, column in ((ax.xaxis, across), (ax.yaxis, up)):
         if column:
             set_scale(axis, column)
-    own = x.name == "status"
+    own, look = x.name == "status", {"marker": "s", "ms": 4, "ls": ""}
+    if drawn:  # of several names
+        look |= {"marker": drawn["marker"], "color": ax.lines[-1].get_color()}
     if own:
         ax.set(yticks=[], ylabel="")  # a status is not a quantity
     values = x.transpose(dim, ...).values.reshape(rows.size, -1)
@@ -411,7 +431,9 @@ def _line(ax: Axes, x: xr.DataArray, rows: Table) -> xr.DataArray | None:
         where = x[dim][empty & (rows.status == number)]
         if where.size:
             at = {"transform": ax.get_xaxis_transform(), "clip_on": False}
-            ax.plot(where, np.full(where.size, 0.5 * own), "s", ms=4, **no_value(own, *status), **at)
+            why = no_value(own, *status)
+            why |= {"label": f"{drawn['label']}: {why['label']}"} if drawn else {}
+            ax.plot(where, np.full(where.size, 0.5 * own), **why | look | at)
     return by
 
 

@@ -395,10 +395,21 @@ def test_the_phase_has_ticks_at_whole_numbers_and_none_after_the_end():
 
 def test_subjects_are_named_on_an_axis():
     data = scan("subject", "length").assign_coords(subject=["anna", "ben"])
-    axis = picture(data).axes[0].xaxis
+    axis = picture(data, over=["subject", "length"]).axes[0].xaxis
     assert [t.get_text() for t in axis.get_ticklabels()] == ["anna", "ben"] and list(axis.get_majorticklocs()) == [0, 1]
     column = table(data).columns["subject"]
     assert column.names == ("anna", "ben") and column.values.tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_each_subject_has_a_line_over_the_parameter():
+    data = scan("subject", "length").assign_coords(subject=["anna", "ben"])
+    status = np.where(np.isnan(data.low), 9, 0)
+    figure = picture(data.assign(status=(data.low.dims, status)))
+    (ax,) = figure.axes
+    anna, lost, ben = ax.lines
+    assert ax.get_xlabel() == "length (kg)" and [line.get_label() for line in (anna, ben)] == ["anna", "ben"]
+    np.testing.assert_array_equal(anna.get_ydata(), [np.nan, 1.0, 2.0])
+    assert lost.get_label().startswith("anna: no value: ") and lost.get_color() == anna.get_color() != ben.get_color()
 
 
 def test_long_labels_fit_their_panel():
