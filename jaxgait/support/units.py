@@ -171,13 +171,14 @@ def in_unit(values: Any, unit: str, label: str, *, own: str = "the model's") -> 
 
 
 def with_unit(number: str, unit: str) -> str:
-    """A number with its unit; without one if the unit is "1" or empty.
+    """A number with its unit, without one if the unit is "1" or empty; rounded thousands are written without exponent.
 
     Examples:
         >>> from jaxgait.support.units import with_unit
-        >>> with_unit("0.5", "1/s"), with_unit("0.5", "1")
-        ('0.5 1/s', '0.5')
+        >>> with_unit("0.5", "1/s"), with_unit("0.5", "1"), with_unit("4.87e+03", "N")
+        ('0.5 1/s', '0.5', '4870 N')
     """
+    number = re.sub(r"\d(\.\d+)?e\+0\d", lambda rounded: f"{float(rounded[0]):g}", number)
     return number if unit in ("", "1") else f"{number} {unit}"
 
 
