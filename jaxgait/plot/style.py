@@ -368,6 +368,20 @@ def _resize(figure: Figure, width_mm: float, height_mm: float | None) -> None:
         figure.draw_without_rendering()
         missing = max((rows * (heights[ax] - ax.bbox.height) for ax, rows in panels.items()), default=0.0)
         figure.set_figheight(figure.get_figheight() + missing / figure.dpi)
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        _part_labels(figure, ax)
+
+
+def _part_labels(figure: Figure, ax: Axes) -> None:
+    """Fewer ticks of the horizontal axis, if their labels overlap."""
+    locator = ax.xaxis.get_major_locator()
+    for most in (4, 3, 2, 1) if isinstance(locator, MaxNLocator) else ():
+        labels = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_visible()]
+        if not any(one.x1 > other.x0 for one, other in itertools.pairwise(labels)):
+            return
+        ax.locator_params(axis="x", nbins=most)
+        figure.draw_without_rendering()
 
 
 def _narrow_legends(figure: Figure) -> None:

@@ -1,6 +1,7 @@
 """One look for all pictures: units in one style, and the user's own settings left alone."""
 
 import ast
+import itertools
 import json
 import pathlib
 import re
@@ -105,6 +106,19 @@ def test_the_same_picture_is_the_same_file(tmp_path, kind):
         drawn.append(save(figure, tmp_path / f"{name}.{kind}").read_bytes())
     assert drawn[0] == drawn[1]
     assert b"Date" not in drawn[0].replace(b"dc:date", b"Date") and (kind != "SVG" or b">knee</text>" in drawn[0])
+
+
+def test_labels_of_ticks_do_not_overlap_in_print(tmp_path):
+    with style():
+        figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.8))
+        for ax in axes:
+            ax.plot([0.9956, 0.9982], [0.0, 1.0])
+            ax.locator_params(axis="x", nbins=5)
+    save(figure, tmp_path / "front.png", width_mm=60)
+    figure.draw_without_rendering()
+    for ax in axes:
+        boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+        assert len(boxes) >= 2 and all(one.x1 <= other.x0 for one, other in itertools.pairwise(boxes))
 
 
 @pytest.mark.parametrize(("kind", "wide", "high"), [("pdf", 85, None), ("svg", 180.0, 120.0)])
