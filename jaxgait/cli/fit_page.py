@@ -68,15 +68,19 @@ _PROFILE = "{} with {} fixed at other values and all other parameters refitted. 
 
 
 def write(
-    folder: pathlib.Path, found: Fit, curves: Mapping[str, Known], profiles: Sequence[Profile] = ()
+    folder: pathlib.Path, found: Fit, curves: Mapping[str, Known], profiles: Sequence[Profile], how: str
 ) -> pathlib.Path:
-    """Writes the pictures (PNG and PDF) and `report.html` into a folder; returns the path of the page."""
+    """Writes the pictures (PNG and PDF) and `report.html` into a folder; returns the path of the page.
+
+    `how` says how the runs were made.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     picture = lambda name, figure, caption: page.picture(figure, folder / name, caption)
     parts = [
         *(page.paragraph(f"{curve_line(one)}.") for one in curves.values()),
         page.paragraph(" ".join(map(_sentence, [*quality(found), verdict(found)]))),
         page.listed([_sentence(text) for text in (*found.undetermined, *found.remarks)]),
+        page.paragraph(f"How it was computed: {how}."),
         _parameters(found, profiles),
         picture("curves", fits.fitted(found, before=found.before()), _CURVES),
         "<h2>Uncertainty</h2>",

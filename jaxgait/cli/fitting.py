@@ -13,7 +13,7 @@ from jaxgait.calibration.measured import measured_curve
 from jaxgait.cli import fit_page, parsing
 from jaxgait.cli.console import DONE, NOT_ALL, note, write_json
 from jaxgait.cli.fit_page import Known
-from jaxgait.cli.records import origin
+from jaxgait.cli.records import how_run, origin
 from jaxgait.cli.running import fixed_start, mechanisms
 from jaxgait.ensembles.labels import described_value
 from jaxgait.model import Model
@@ -64,7 +64,7 @@ def run_fit(request: Any) -> int:
             profiles.append(profile(found, name))
             print(f"  {profiles[-1]}", flush=True)
     finally:  # after an interruption, writes what is finished
-        _write(request, found, curves, profiles)
+        _write(request, found, curves, profiles, how_run(model, run))
     return DONE if found.determined else NOT_ALL
 
 
@@ -76,14 +76,14 @@ def _options(found: Fit) -> str:
     return f"--set {written(found.best | known)}" + (f" --initial {written(start)}" if start else "")
 
 
-def _write(request: Any, found: Fit, curves: Mapping[str, Known], profiles: Sequence[Profile]) -> None:
+def _write(request: Any, found: Fit, curves: Mapping[str, Known], profiles: Sequence[Profile], how: str) -> None:
     if request.out is not None:
         named = {"output": fit_page.outputs(curves), "measured": ", ".join(one.read.file for one in curves.values())}
         files.netcdf(request.out, as_dataset(found, profiles).assign_attrs(named))
         print(f"wrote {request.out}")
     write_json(request.json, _record(found, curves, profiles) if request.json else None)
     if request.report is not None:
-        print(f"wrote {fit_page.write(request.report, found, curves, profiles)}")
+        print(f"wrote {fit_page.write(request.report, found, curves, profiles, how)}")
 
 
 def _models(request: Any) -> list[Model]:

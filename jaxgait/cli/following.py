@@ -13,6 +13,7 @@ import xarray as xr
 
 from jaxgait.cli import parsing
 from jaxgait.cli.options import FRONT_POINTS, RUN, FollowUpOptions, given
+from jaxgait.cli.records import length
 from jaxgait.ensembles import ensemble, grid, summary
 from jaxgait.ensembles.members import INITIAL, as_members, constant
 from jaxgait.ensembles.realism import expecting, unrealistic
@@ -245,13 +246,6 @@ def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> Reached:
     if goal is not None and (others := list(_differing(found, goal, made))):
         parts.append(f"they have not settled into the gait that was found, or reach another: {', '.join(others)}")
     return Reached("; ".join([*parts, *remarks]), completed or of_map)
-
-
-def length(model: Model, sampling: Sampling) -> str:
-    """The length of a run, in words."""
-    if sampling.strides is not None:
-        return checks.count_of(sampling.strides, "stride", "strides")
-    return f"{sampling.intervals * float(sampling.spacing(model)):g} s"
 
 
 def _goal(found: Optimum, arguments: Mapping[str, Any]) -> Goal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -14,9 +14,9 @@ import xarray as xr
 from jaxgait import registry
 from jaxgait.cli import parsing
 from jaxgait.cli.console import DONE, NOT_ALL, STDOUT, note, write_json
-from jaxgait.cli.following import Reached, follow_ups, from_the_start, length
+from jaxgait.cli.following import Reached, follow_ups, from_the_start
 from jaxgait.cli.options import SCHEME, FollowUpOptions, given
-from jaxgait.cli.records import dataset_record, origin
+from jaxgait.cli.records import dataset_record, how_run, origin
 from jaxgait.cli.running import check_not_of_motion, fixed_start, varying, walkers
 from jaxgait.kinds import HybridModel
 from jaxgait.measure import known
@@ -24,9 +24,7 @@ from jaxgait.model import Model
 from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
 from jaxgait.optimization.conclusions import conclusions, tolerances
 from jaxgait.optimization.optimum import Optimum
-from jaxgait.parameters import parameter_info, parameters
-from jaxgait.run import Sampling
-from jaxgait.solve.dataset import scheme_options
+from jaxgait.parameters import parameters
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.periodic import PoincareMap, SectionMap, StroboscopicMap
 from jaxgait.solve.schemes import scheme_for
@@ -93,17 +91,7 @@ def search(request: Any, options: Mapping[str, Any]) -> Request:
         raise ValueError("--robust needs scenarios: give --across NAME=a,b,c or several --motion")
     stride = None if request.return_map is None else return_map(model, request.return_map, options)
     arguments |= {"initial": fixed, "across": scenarios, "return_map": stride}
-    return Request(model, arguments, show, _how_run(model, arguments, ready))
-
-
-def _how_run(model: Model, arguments: Mapping[str, Any], ready: Iterable[str]) -> str:
-    """How runs of a search are made: their length, scheme and tolerances, and the parameters that are set for it."""
-    sampling = Sampling.of(model, *(arguments.get(name) for name in ("strides", "duration", "samples")))
-    chosen = scheme_options(scheme_for(model, precision="float64", **given(arguments, SCHEME)))
-    options = [f"{name} {chosen[name]}" for name in ("solver", "rtol", "atol", "dt") if name in chosen]
-    values = {name: parameter_info(model, name) for name in ready}
-    own = [f"{name} = {with_unit(f'{float(one.value):g}', one.unit)}" for name, one in values.items()]
-    return ", ".join([f"runs of {length(model, sampling)} by {chosen['scheme']}", *options, *own])
+    return Request(model, arguments, show, how_run(model, arguments, ready))
 
 
 def return_map(model: Model, event: str, options: Mapping[str, Any]) -> SectionMap:

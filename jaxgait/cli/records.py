@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from jaxgait.cli.options import SCHEME, given
 from jaxgait.cli.parsing import choices
 from jaxgait.definition import RESERVED_RESULTS
 from jaxgait.ensembles import summary
@@ -20,12 +21,15 @@ from jaxgait.ensembles.spacing import logarithmic
 from jaxgait.measure import known, with_gaps
 from jaxgait.model import Model
 from jaxgait.outcome import FIRST_TERMINATION, Outcome, sentence
-from jaxgait.parameters import parameters
+from jaxgait.parameters import parameter_info, parameters
 from jaxgait.parts import parts
-from jaxgait.solve.dataset import made_by
-from jaxgait.solve.schemes import schemes
+from jaxgait.run import Sampling
+from jaxgait.solve.dataset import made_by, scheme_options
+from jaxgait.solve.schemes import scheme_for, schemes
 from jaxgait.solve.solvers import SOLVERS
 from jaxgait.states import state_variables
+from jaxgait.support import checks
+from jaxgait.support.units import with_unit
 
 MOST_COUNTED = 9
 """Results with up to this many different whole numbers are counted, too: a mean of orders of gaits says little."""
@@ -236,3 +240,22 @@ def _events(data: xr.Dataset) -> Iterator[dict[str, Any]]:
     if "event_time" in data:
         for name, time in zip(data["event_name"].values, data["event_time"].values, strict=True):
             yield {"name": str(name), "time": time}
+
+
+def how_run(model: Model, arguments: Mapping[str, Any], ready: Iterable[str] = ()) -> str:
+    """How runs of a search or a fit are made: their length, scheme and tolerances, and the parameters set for it."""
+    sampling = Sampling.of(model, *(arguments.get(name) for name in ("strides", "duration", "samples")))
+    chosen = scheme_options(
+        scheme_for(model, precision=arguments.get("precision") or "float64", **given(arguments, SCHEME))
+    )
+    options = [f"{name} {chosen[name]}" for name in ("solver", "rtol", "atol", "dt") if name in chosen]
+    values = {name: parameter_info(model, name) for name in ready}
+    own = [f"{name} = {with_unit(f'{float(one.value):g}', one.unit)}" for name, one in values.items()]
+    return ", ".join([f"runs of {length(model, sampling)} by {chosen['scheme']}", *options, *own])
+
+
+def length(model: Model, sampling: Sampling) -> str:
+    """The length of a run, in words."""
+    if sampling.strides is not None:
+        return checks.count_of(sampling.strides, "stride", "strides")
+    return f"{sampling.intervals * float(sampling.spacing(model)):g} s"

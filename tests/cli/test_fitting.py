@@ -93,6 +93,7 @@ def test_the_file_is_read_again_with_units(done):
 
 def test_the_report_is_one_page_that_needs_no_other_file(done):
     page = (done[0] / "r" / "report.html").read_text()
+    assert "How it was computed: runs of " in page and ", rtol " in page
     pictures = sorted(path.name for path in (done[0] / "r").glob("*.png"))
     assert pictures == ["bounds.png", "curves.png", "profile_rope_length.png", "profile_stiffness.png"]
     assert page.count("data:image/png;base64,") == 4 and "<th>95 %, profile</th>" in page

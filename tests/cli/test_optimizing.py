@@ -22,7 +22,8 @@ from jaxgait.cli.design_page import (
     _without_slopes,
 )
 from jaxgait.cli.following import Sensitivities, improvement
-from jaxgait.cli.optimizing import _how_run, description
+from jaxgait.cli.optimizing import description
+from jaxgait.cli.records import how_run
 from jaxgait.cli.running import last_strides
 from jaxgait.ensembles.members import as_members
 from jaxgait.measure import Expected, Measure, MeasureError, table
@@ -336,7 +337,7 @@ def test_of_a_run_that_ends_early_the_strides_before_its_end_are_drawn():
 
 def test_a_search_of_the_knee_says_what_it_sets():
     knee = with_parameters(Prosthesis(), {"ground.steepness": 1e4})
-    assert _how_run(knee, {"strides": 12, "rtol": 1e-5}, ["ground.steepness"]) == (
+    assert how_run(knee, {"strides": 12, "rtol": 1e-5}, ["ground.steepness"]) == (
         "runs of 12 strides by Smooth, solver Ros4, rtol 1e-05, atol 1e-08, ground.steepness = 10000 1/m"
     )
 
