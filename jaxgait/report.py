@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxgait.solve.dataset import made_by
 from jaxgait.support import files, xr
 from jaxgait.support.checks import is_number
 from jaxgait.support.machine import device
@@ -212,7 +213,7 @@ class Report:
         parts = [f"# {self.title}", self.intro, self.summary()]
         parts += [f"![{caption}]({name})\n\n*{caption}*" for name, caption in self.pictures]
         parts += [f"## {heading}\n\n{body}" for heading, body in self.sections]
-        parts += [f"## All results\n\n{_table(self.figures)}", f"Machine: {machine()}."]
+        parts += [f"## All results\n\n{_table(self.figures)}", f"Made by {made()}. Machine: {machine()}."]
         return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -233,6 +234,12 @@ def table(headings: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
     """
     lines = [headings, ["---"] * len(headings), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def made() -> str:
+    """The version and the commit of jaxgait, and the date."""
+    by = made_by()
+    return f"jaxgait {by['jaxgait']} (commit {by['commit'][:8]}{by['commit'][40:]}), {by['created'][:10]}"
 
 
 def machine() -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import jaxgait
 from jaxgait.report import Figure, Report
 
 KEYS = {"id", "what", "unit", "paper", "expected", "measured", "tolerance", "met", "agrees_with_paper", "note"}
@@ -82,6 +83,7 @@ def test_a_report_reads_as_a_paper_does(tmp_path):
     report.picture(tmp_path / "p.png", "What is seen")
     page = report.write(tmp_path).read_text()
     order = ("# A title", "An introduction.", report.counts(), "![What is seen](p.png)", "## More", "| result | unit |")
+    order = (*order, f"Made by jaxgait {jaxgait.__version__} (commit ", "Machine: ")
     assert sorted(order, key=page.index) == list(order)
 
 

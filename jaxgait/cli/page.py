@@ -14,8 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from jaxgait.plot.style import save
-from jaxgait.report import machine
-from jaxgait.solve.dataset import made_by
+from jaxgait.report import machine, made
 
 _HEAD = """<!doctype html><html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title><style>
@@ -33,10 +32,7 @@ pre {{ font-size: 0.75rem }}
 def page(title: str, parts: Iterable[str]) -> str:
     """A complete page of parts made by the other functions; empty ones are left out."""
     body = "\n".join([f"<h1>{html.escape(title)}</h1>", *filter(None, parts)])
-    made = made_by()
-    commit = f" (commit {made['commit'][:8]}{made['commit'][40:]})"
-    command = shlex.join(["jaxgait", *sys.argv[1:]])
-    end = paragraph(f"Made by jaxgait {made['jaxgait']}{commit}, {made['created'][:10]}: {command}")
+    end = paragraph(f"Made by {made()}: {shlex.join(['jaxgait', *sys.argv[1:]])}")
     end += paragraph(f"Machine: {machine()}.")
     return _HEAD.format(title=html.escape(title)) + body + f"\n{end}</body></html>\n"
 
