@@ -11,7 +11,6 @@ NaN in batches of 10, and NaN in batches of 2. (`jaxgait.native.looped` mends th
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from jaxgait.definition import RESERVED, RESERVED_RESULTS
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import Outcome, failures
 from jaxgait.precision import float64_default
+from jaxgait.registry import load
 from jaxgait.run import Run, Sampling
 from jaxgait.support import units
 from jaxgait.support.checks import NEED_A_VALUE, as_names, nearest, needs_a_value, not_in_files, shown
@@ -263,6 +263,9 @@ def table(*measures: Measure) -> dict[str, Measure]:
 def known(model: Model) -> dict[str, Measure]:
     """The measures that a model defines, by name.
 
+    Raises:
+        ValueError: if its class names a module that cannot be imported, or that does not have them.
+
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.measure import known
@@ -271,8 +274,7 @@ def known(model: Model) -> dict[str, Measure]:
     """
     measures = model.measures
     if isinstance(measures, str):  # "module:NAME", imported on demand: measures import models
-        module, name = measures.split(":")
-        measures = getattr(importlib.import_module(module), name)
+        measures = load(measures, f"the measures of {type(model).__name__}")
     return dict(measures)
 
 

@@ -250,8 +250,12 @@ def benchmarks() -> Any:
     )
 
 
-def load(where: str) -> Any:
+def load(where: str, given: str = "registered with jaxgait") -> Any:
     """Imports what "module" or "module:name" refers to; the name may be that of a nested class, "Outer.Inner".
+
+    Args:
+        where: module and name.
+        given: by whom, for the message.
 
     Raises:
         ValueError: if it does not exist or cannot be imported.
@@ -267,7 +271,7 @@ def load(where: str) -> Any:
         return operator.attrgetter(attribute)(found) if attribute else found
     except Exception as error:  # importing a module may raise anything
         what = f"{type(error).__name__}: {error}"
-        raise ValueError(f"{where!r}, registered with jaxgait, cannot be imported: {what}") from error
+        raise ValueError(f"{where!r}, {given}, cannot be imported: {what}") from error
 
 
 def lazy(package: str, **public: str) -> Callable[[str], Any]:

@@ -24,6 +24,7 @@ import equinox as eqx
 from jaxgait.mechanics import Scalar
 from jaxgait.parameters import Prepared
 from jaxgait.precision import float64_default
+from jaxgait.support.checks import shown
 
 __all__ = ["System", "derived"]
 
@@ -45,6 +46,9 @@ def derived(method: Callable[[M], T]) -> Callable[[M], T]:
     Args:
         method: a method without arguments; its value, of any unit, is an array or a pytree of arrays.
 
+    Raises:
+        TypeError: for anything but a function.
+
     Examples:
         >>> from jaxgait import Bungee
         >>> from jaxgait.model import derived
@@ -59,6 +63,8 @@ def derived(method: Callable[[M], T]) -> Callable[[M], T]:
         computed
         800.0 500.0
     """
+    if not callable(method):
+        raise TypeError(f"derived goes above a method of a model, @derived, got {shown(method)}")
     name = method.__name__
 
     @functools.wraps(method)

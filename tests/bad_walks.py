@@ -69,6 +69,22 @@ CASES = [
     ("orbit(PoincareMap, RollingWalker(), Z, 2)", "TypeError", "such as PoincareMap() or StroboscopicMap(), got"),
     ("iterated(PoincareMap(), 2.5)", "ValueError", "order must be a whole number, at least 1, got 2.5"),
     ("PoincareMap(coordinates=3)", "TypeError", "coordinates must be a Coordinates"),
+    ("PoincareMap(coordinates=Coordinates(3, 3))", "TypeError", "of two functions, got Coordinates(state=3, point=3)"),
+    ("basin(MAP, None, None, [[0.5]])", "ValueError", "z0 must be points, an array of numbers, got None"),
+    (
+        "basin(MAP, None, [[0.5]], [[1.0, 2.0], [1.0]])",
+        "ValueError",
+        "gait must be points, an array of numbers, got [[",
+    ),
+    (
+        "bifurcation_diagram(MAP, Bungee(), 'mass', [70.0], None, discard=1, keep=1)",
+        "ValueError",
+        "z0 must be points, an array of numbers, got None",
+    ),
+    ("fixed_points(MAP, Bungee(), {'mass': [70.0]}, 'z')", "ValueError", "z0 must be points, an array of numbers"),
+    ("continuation(MAP, Bungee(), 'mass', 'z', (60, 70))", "ValueError", "z0 must be one point, a vector of numbers"),
+    ("derived(3)", "TypeError", "derived goes above a method of a model, @derived, got 3"),
+    ("known(Elsewhere())", "ValueError", "'nomodule:X', the measures of Elsewhere, cannot be imported: Module"),
     ("rolling_gait(RollingWalker(), return_map=3)", "TypeError", "return_map must be a PoincareMap, such as"),
     ("periods(PoincareMap(), RollingWalker(), None)", "TypeError", "branch must be a Branch"),
     ("orbit_branches(PoincareMap(), RollingWalker(), None)", "TypeError", "branch must be a Branch"),
@@ -110,7 +126,9 @@ CASES = [
 
 
 _MODULES = {
-    "jaxgait.analysis.continuation": ("bifurcation_curve", "periods"),
+    "jaxgait.analysis.attractors": ("basin", "bifurcation_diagram"),
+    "jaxgait.analysis.continuation": ("bifurcation_curve", "continuation", "periods"),
+    "jaxgait.analysis.families": ("fixed_points",),
     "jaxgait.analysis.orbits": ("orbit_branches",),
     "jaxgait.analysis.stability": ("unstable_ranges",),
     "jaxgait.models.bungee.measures": ("clearance", "critical_value"),
@@ -118,7 +136,8 @@ _MODULES = {
     "jaxgait.models.jumper.landing": ("assess_landing", "with_landing"),
     "jaxgait.models.jumper.measures": ("assess",),
     "jaxgait.native": ("explain", "kept", "looped"),
-    "jaxgait": ("ensemble", "simulate"),
+    "jaxgait": ("derived", "ensemble", "simulate"),
+    "jaxgait.measure": ("known",),
     "jaxgait.models.walker.measures": ("rolling_gait",),
     "jaxgait.models": ("Bungee", "Jumper", "Walker"),
     "jaxgait.model": ("as_model",),
@@ -126,7 +145,7 @@ _MODULES = {
     "jaxgait.parameters": ("with_parameters",),
     "jaxgait.models.walker.rigid": ("RigidWalker", "RollingWalker"),
     "jaxgait.solve.hybrid": ("hybrid",),
-    "jaxgait.solve.periodic": ("PoincareMap", "iterated", "orbit"),
+    "jaxgait.solve.periodic": ("Coordinates", "PoincareMap", "iterated", "orbit"),
     "jaxgait.solve.smooth": ("integrate",),
     "jaxgait.solve.time_stepping": ("march",),
 }
@@ -139,6 +158,8 @@ def names() -> dict[str, Any]:
         found |= {name: getattr(importlib.import_module(module), name) for name in wanted}
     found["NAN_STATE"] = found["RigidWalker"]().initial_state()._replace(x=float("nan"))
     found["Z"] = found["np"].array([0.2, -1.4, -1.1])
+    found["MAP"] = lambda model, z: 0.5 * z
+    found["Elsewhere"] = type("Elsewhere", (found["Bungee"],), {"measures": "nomodule:X"})
     found["JUMP"] = found["simulate"](found["Bungee"](), duration=1.0, samples=2)
     return found
 

@@ -20,6 +20,7 @@ from jaxgait.solve.lost import described, step_of
 from jaxgait.solve.periodic import Point, ReturnMap, iterated
 from jaxgait.solve.sections import check_section
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
+from jaxgait.solve.steps import as_points
 from jaxgait.support import checks
 from jaxgait.support.notes import waiting
 
@@ -100,7 +101,7 @@ def bifurcation_diagram(
     values = check_values(model, name, values)
     checks.count("discard", discard, least=0)
     checks.count("keep", keep)
-    values, z0 = jnp.asarray(values, float), jnp.asarray(z0, float)
+    values, z0 = jnp.asarray(values, float), as_points(z0, "z0")
     if values.ndim != 1 or not z0.ndim or z0.shape not in {z0.shape[-1:], (values.size, *z0.shape[-1:])}:
         raise ValueError(
             f"give a list of values, and one start or one per value, got the shapes {values.shape} and {z0.shape}"
@@ -288,7 +289,7 @@ def _repeated(return_map: ReturnMap, model: Any, z: Float[Array, "points n"], or
 
 def _points(name: str, points: Any) -> Array:
     """Points of a section as an array, checked to be finite."""
-    points = jnp.asarray(points, float)
+    points = as_points(points, name)
     if points.ndim == 0:
         raise ValueError(f"{name} must be points with an axis of coordinates, got one number")
     bad = ~np.isfinite(np.asarray(points)).all(axis=-1)

@@ -171,8 +171,8 @@ def continuation(
     start = span[0] if start is None else float(check_values(model, name, start))
     if not min(span) <= start <= max(span):
         raise ValueError(f"start must lie within the span {span}, got {start}")
-    z0 = np.asarray(z0, dtype=float)
     problem.check_start(model, z0, start)
+    z0 = np.asarray(z0, dtype=float)
     scale = typical_sizes(z0, span[1] - span[0])
     with waiting(f"branch over {name}", "evaluation", progress) as bar:
         system = alone(functools.partial(problem.linear, model, scale), bar)

@@ -17,6 +17,7 @@ from jaxgait.precision import float64_default, in_force
 from jaxgait.solve.lost import why_lost
 from jaxgait.solve.periodic import Closing, ReturnMap, linearised
 from jaxgait.solve.sections import check_section
+from jaxgait.solve.steps import as_point
 from jaxgait.support.checks import shown
 
 __all__ = ["GaitEquations", "alone", "typical_sizes"]
@@ -62,7 +63,7 @@ class GaitEquations:
         Raises:
             ValueError: for numbers that are not finite, and see `jaxgait.solve.sections.check_section`.
         """
-        if not np.isfinite(np.asarray(z, float)).all():
+        if not np.isfinite(np.asarray(as_point(z))).all():
             raise ValueError(f"z0 must be finite, got {shown(z)}: no gait was found, if it is the result of a search")
         check_section(self.return_map, with_parameters(model, dict(zip(self.names, parameters, strict=True))), z)
 

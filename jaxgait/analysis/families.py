@@ -46,6 +46,7 @@ from jaxgait.roots import Rule, many
 from jaxgait.solve.checks import check_model
 from jaxgait.solve.periodic import TOLERANCE, Closing, FixedPoint, ReturnMap, checked_search, linearised, search_rule
 from jaxgait.solve.sections import check_section
+from jaxgait.solve.steps import as_points
 from jaxgait.support import checks
 from jaxgait.support.notes import waiting
 
@@ -228,9 +229,10 @@ def fixed_points(
         raise ValueError(f"over must contain one value of each parameter per member, got the shapes {sizes}")
     (count,) = next(iter(sizes.values()))
     tolerance = TOLERANCE[in_force()] if tolerance is None else tolerance
-    if np.shape(z0) not in {np.shape(z0)[-1:], (count, *np.shape(z0)[-1:])} or not np.ndim(z0):
-        raise ValueError(f"z0 must be one point, or one for each of {count} members, got the shape {np.shape(z0)}")
-    z = np.broadcast_to(np.asarray(z0, dtype=float), (count, np.shape(z0)[-1]))
+    z0 = np.asarray(as_points(z0, "z0"))
+    if z0.shape not in {z0.shape[-1:], (count, *z0.shape[-1:])} or not z0.ndim:
+        raise ValueError(f"z0 must be one point, or one for each of {count} members, got the shape {z0.shape}")
+    z = np.broadcast_to(z0, (count, z0.shape[-1]))
     if count:
         check_model(with_parameters(model, values))
         first = with_parameters(model, {name: x[0] for name, x in values.items()})

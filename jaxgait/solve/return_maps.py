@@ -140,8 +140,9 @@ class PoincareMap:
     def __post_init__(self) -> None:
         if self.scheme is not None:
             checks.of_class("scheme", self.scheme, EventDriven, "such as EventDriven.of(model, rtol=1e-9)")
-        if self.coordinates is not None:
-            checks.of_class("coordinates", self.coordinates, Coordinates, "such as Coordinates(state, point)")
+        if not (isinstance(self.coordinates, Coordinates | None) and all(map(callable, self.coordinates or ()))):
+            what = "coordinates must be a Coordinates(state, point) of two functions"
+            raise TypeError(f"{what}, got {checks.shown(self.coordinates)}")
         if self.max_time is not None:
             checks.positive("max_time", self.max_time, "seconds")
 
@@ -331,10 +332,8 @@ class PoincareMap:
             return self.coordinates
         if isinstance(model, SectionedModel):
             return Coordinates(type(model).on_section, type(model).section)
-        raise TypeError(
-            f"{type(model).__name__} has no methods on_section and section: "
-            "give PoincareMap(coordinates=Coordinates(...))"
-        )
+        instead = "give PoincareMap(coordinates=Coordinates(...))"
+        raise TypeError(f"{type(model).__name__} has no methods on_section and section: {instead}")
 
     def _section(self, model: HybridModel) -> tuple[list[str], int]:
         """Names of the transitions to count, and the phase after them."""

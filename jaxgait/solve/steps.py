@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, TypeVar
 
 import jax
@@ -40,12 +41,29 @@ def as_point(z: Any, name: str = "z0") -> Float[Array, " n"]:
         >>> print(as_point([0.2, -1]))
         [ 0.2 -1. ]
     """
-    if checks.is_concrete(z) and checks.as_array(z).dtype.kind not in "fiu":
-        raise ValueError(f"{name} must be one point, a vector of numbers, got {checks.shown(z)}")
-    found = jnp.asarray(z)
+    found = as_points(z, name, "one point, a vector of numbers")
     if found.ndim != 1 or found.size == 0:
         raise ValueError(f"{name} must be one point, a vector, got the shape {found.shape}: use jax.vmap for many")
-    return found.astype(float)
+    return found
+
+
+def as_points(z: Any, name: str, what: str = "points, an array of numbers") -> Float[Array, " ..."]:
+    """Points of a return map, in any arrangement, as an array in the units of their coordinates; see `as_point`.
+
+    Raises:
+        ValueError: for anything but `what`: text, None, and lists that form no array.
+
+    Examples:
+        >>> from jaxgait.solve.steps import as_points
+        >>> as_points(None, "z0")
+        Traceback (most recent call last):
+            ...
+        ValueError: z0 must be points, an array of numbers, got None
+    """
+    with contextlib.suppress(ValueError):  # of lists that form no array
+        if not checks.is_concrete(z) or checks.as_array(z).dtype.kind in "fiu":
+            return jnp.asarray(z).astype(float)
+    raise ValueError(f"{name} must be {what}, got {checks.shown(z)}")
 
 
 def as_precise_as(t: Scalar, y: State) -> State:
