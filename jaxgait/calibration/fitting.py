@@ -17,6 +17,7 @@ from jaxgait.calibration.search import Stopping, search
 from jaxgait.calibration.trials import Trial, checked, problem_of
 from jaxgait.ensembles.driver import check_run
 from jaxgait.model import Model, as_model
+from jaxgait.optimization.design import as_stability
 from jaxgait.optimization.space import Box, Starts, search_space
 from jaxgait.support import checks
 from jaxgait.support.checks import by_name
@@ -109,9 +110,7 @@ def fit(
     trials = checked(model, space, measured, output, noise)
     checks.count("iterations", iterations)
     checks.positive("tolerance", tolerance, below=1.0)
-    limit = checks.real(stability)
-    if limit is None or not limit > 0.0:
-        raise ValueError(f"stability must be a positive number (infinity accepts all gaits), got {stability!r}")
+    limit = as_stability(stability)
     check_run("fit", run)
     minimised, estimated = Loss.of(loss, f_scale), all(one.estimated for one in trials)
     if estimated and minimised.robust:

@@ -1,20 +1,25 @@
-"""What holds an optimum: active bounds and limits, whose slopes balance those of the objective or of several."""
+"""What holds an optimum: active bounds and limits, whose slopes balance those of the objective; points within them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy
 from jaxtyping import Bool, Float
 
-from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.goals import MAX_VIOLATION, Goal
 from jaxgait.optimization.space import Space
 
 ACTIVE_SLACK = 1e-5
 """A limit with less slack than this, relative to its value, can be active at an optimum."""
 SUM_WEIGHT = 1e3
 """Weight of the condition that the shares of objectives sum to one, relative to slopes of order one."""
+WALL_MARGIN = 1e-9
+"""Distance from a wall of the unit box below which a point counts as on it."""
+RESTORING_STEPS = 6
+"""Maximum number of Newton steps on limits that are violated at the end."""
 
 
 def balance(
@@ -99,3 +104,39 @@ def active_normals(
     elements[: len(active)] = [one.element is not None for one in active]
     scales = np.concatenate([scales[binding], np.ones(len(low) + len(high))])
     return Normals(names, np.concatenate([normals, low, high]), widths, elements, scales)
+
+
+def clip_to_box(x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
+    """A point clipped to the unit box (no dimension); coordinates within rounding of a wall are set on it."""
+    return np.where(x < WALL_MARGIN, 0.0, np.where(x > 1.0 - WALL_MARGIN, 1.0, x))
+
+
+def restore_limits(
+    slack_at: Callable[[np.ndarray], np.ndarray],
+    slopes_at: Callable[[np.ndarray], np.ndarray],
+    x: Float[np.ndarray, " n"],
+) -> Float[np.ndarray, " n"]:
+    """The nearest point that meets limits, by Newton's method on violated ones.
+
+    Args:
+        slack_at: function that returns the slacks of the limits at a point, of order one (no dimension), (limits,).
+        slopes_at: its derivative, (limits, n).
+        x: a point of the unit box that nearly meets the limits.
+    """
+    margin = 0.1 * MAX_VIOLATION
+    for _ in range(RESTORING_STEPS):
+        slack = slack_at(x)
+        exceeded = np.flatnonzero(slack < 0.0)
+        if not exceeded.size or slack.min() >= -MAX_VIOLATION:
+            break
+        slopes = slopes_at(x)[exceeded]
+        free = np.ones(len(x), bool)
+        for _ in range(len(x)):  # coordinates that would leave the box stay at its wall
+            step = np.zeros(len(x))
+            step[free] = np.linalg.lstsq(slopes[:, free], margin - slack[exceeded], rcond=None)[0]
+            out = free & ((x + step < 0.0) | (x + step > 1.0))
+            if not out.any() or out.sum() == free.sum():
+                break
+            free &= ~out
+        x, margin = clip_to_box(x + step), 3.0 * margin
+    return x

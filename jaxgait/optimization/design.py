@@ -112,8 +112,8 @@ def optimize(
         learning_rate: first step of Adam as a fraction of the box; it decays to a tenth along a cosine.
         tolerance: relative change of the objective at which a start stops.
         stability: a gait whose largest Floquet multiplier reaches this modulus counts as failed, since walks diverge
-            from it. The search may cross such gaits. If all starts end at unstable gaits, they continue from their
-            best stable gaits without crossing unstable ones.
+            from it; infinity accepts all. The search may cross such gaits. If all starts end at unstable gaits, they
+            continue from their best stable gaits without crossing unstable ones.
         seed: seed of the Sobol points.
         continue_in: values of further parameters, such as {"ground.steepness": [1e4, 1e5, 1e6]}: the search continues
             from the optimum at each value to the next. The result is that at the last value; `Optimum.stages` contains
@@ -213,8 +213,20 @@ def check_search(iterations: Any, learning_rate: Any, tolerance: Any, stability:
     checks.count("iterations", iterations)
     checks.positive("learning_rate", learning_rate, below=1.0)
     checks.positive("tolerance", tolerance, below=1.0)
-    checks.positive("stability", stability)
+    as_stability(stability)
     checks.count("seed", seed, least=0)
+
+
+def as_stability(stability: Any) -> float:
+    """A limit of the multipliers of gaits (no unit); infinity accepts all.
+
+    Raises:
+        ValueError: for anything but a positive number.
+    """
+    limit = checks.real(stability)
+    if limit is None or not limit > 0.0:
+        raise ValueError(f"stability must be a positive number (infinity accepts all gaits), got {stability!r}")
+    return limit
 
 
 def check_stability(evaluate: Runs, stability: float) -> None:

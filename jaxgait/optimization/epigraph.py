@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.optimization.balancing import ACTIVE_SLACK, active_normals, shared_balance
+from jaxgait.optimization.balancing import ACTIVE_SLACK, active_normals, clip_to_box, shared_balance
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.methods import (
@@ -25,7 +25,6 @@ from jaxgait.optimization.methods import (
     Ended,
     SearchEnd,
     SearchSettings,
-    clip_to_box,
 )
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space

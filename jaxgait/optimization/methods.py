@@ -26,6 +26,7 @@ import scipy
 from jaxtyping import Float
 
 from jaxgait import precision
+from jaxgait.optimization.balancing import clip_to_box, restore_limits
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import MAX_VIOLATION, Goal
 from jaxgait.optimization.together import Ask
@@ -45,18 +46,16 @@ MAX_RESTARTS = 3
 """How many times its iterations a search that stopped on a slope may use again; for a worst case, also its restarts."""
 NEGLIGIBLE = 1e-12
 """Changes and slopes below this, relative to the size of the objective in a search, are rounding errors."""
+FLAT = 1e-5
+"""Variation of an objective in its scale below which COBYQA stops anywhere: it begins again, scaled by that."""
 MAX_FAILURES = 4
 """Number of consecutive failed runs that end a search along a slope: by then, its step is a thousand times shorter."""
-WALL_MARGIN = 1e-9
-"""Distance from a wall of the unit box below which a point counts as on it."""
 SETTLED_EXTENT = 1e-4
 """A search has settled if its last points lie within this fraction of the box."""
 PROBED_DISTANCE = 0.01
 """Distance in the box at which values next to the end of a search without gradients are compared with it."""
 CLOSER = 0.1
 """Part of this distance to compare rises with those at it: a tenth at a kink, a hundredth where values are smooth."""
-RESTORING_STEPS = 6
-"""Maximum number of Newton steps on limits that are violated at the end."""
 
 
 @dataclass(frozen=True)
@@ -123,13 +122,23 @@ class Scaled:
         self.size = max(abs(first.values[0, 0]), FIRST_STEP * slope) or 1.0
         self._largest = max(self._largest, self.size)
         # The slope is zero for derivative-free methods and at flat starts.
-        self.scale = -self._settings.sign * (FIRST_STEP / slope if slope > NEGLIGIBLE * self.size else 1.0 / self.size)
+        unit = self._spread if self.flat(float(self.size)) else self.size
+        self.scale = -self._settings.sign * (FIRST_STEP / slope if slope > NEGLIGIBLE * self.size else 1.0 / unit)
         self.tolerance = abs(self.scale) * self._settings.tolerance * self.size
         self._good_at, self._good, self._failed = np.array(x0), first, 0
         self._worst = self.scale * first.values[0, 0]
         self.best = self.best if self.met else x0
         self._keep(x0, first)
         return True
+
+    @property
+    def _spread(self) -> float:
+        """How much the objective varies among the points so far, in its unit."""
+        return float(np.ptp([one.values[0, 0] for one in self._known.values() if one.valid[0]]))
+
+    def flat(self, unit: float) -> bool:
+        """Whether it varies so little, in some unit, that COBYQA stops anywhere."""
+        return bool(not self._guided and NEGLIGIBLE * self.size < self._spread < FLAT * unit)
 
     @property
     def left(self) -> int:
@@ -269,11 +278,6 @@ class Scaled:
         return self._settings.goal.slack_slopes(self._usable(x)[0].slopes)[0]
 
 
-def clip_to_box(x: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b n"]:
-    """A point clipped to the unit box (no dimension); coordinates within rounding of a wall are set on it."""
-    return np.where(x < WALL_MARGIN, 0.0, np.where(x > 1.0 - WALL_MARGIN, 1.0, x))
-
-
 def project_gradient(x: Float[np.ndarray, " n"], downhill: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """A gradient in the unit box (no dimension), without the components whose descent leads out of it."""
     return np.where(((x <= 0.0) & (downhill > 0.0)) | ((x >= 1.0) & (downhill < 0.0)), 0.0, downhill)
@@ -340,7 +344,13 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettin
             size = at.size if gained else size
             if ended.message == USED_UP or (guided and not (gained and at.steep(x))):
                 break
-            again = x if guided else at.better_nearby(x) if at.left >= 2 * len(x) else None
+            again = (
+                x
+                if guided or (name == "COBYQA" and at.flat(float(1.0 / abs(at.scale))))
+                else at.better_nearby(x)
+                if at.left >= 2 * len(x)
+                else None
+            )
             if again is None:
                 modelled = name == "COBYQA" and ended.converged and at.left >= 2 * len(x)
                 ended = ended._replace(kinked=modelled and at.kinked(x))
@@ -362,37 +372,6 @@ def _within_limits(at: Scaled, x0: np.ndarray, settings: SearchSettings) -> np.n
     options = {"maxfev": at.left, "initial_tr_radius": FIRST_STEP, "f_target": 0.0}
     bounds = [(0.0, 1.0)] * len(x0)
     return clip_to_box(scipy.optimize.minimize(at.shortfall, x0, method="COBYQA", bounds=bounds, options=options).x)
-
-
-def restore_limits(
-    slack_at: Callable[[np.ndarray], np.ndarray],
-    slopes_at: Callable[[np.ndarray], np.ndarray],
-    x: Float[np.ndarray, " n"],
-) -> Float[np.ndarray, " n"]:
-    """The nearest point that meets limits, by Newton's method on violated ones.
-
-    Args:
-        slack_at: function that returns the slacks of the limits at a point, of order one (no dimension), (limits,).
-        slopes_at: its derivative, (limits, n).
-        x: a point of the unit box that nearly meets the limits.
-    """
-    margin = 0.1 * MAX_VIOLATION
-    for _ in range(RESTORING_STEPS):
-        slack = slack_at(x)
-        exceeded = np.flatnonzero(slack < 0.0)
-        if not exceeded.size or slack.min() >= -MAX_VIOLATION:
-            break
-        slopes = slopes_at(x)[exceeded]
-        free = np.ones(len(x), bool)
-        for _ in range(len(x)):  # coordinates that would leave the box stay at its wall
-            step = np.zeros(len(x))
-            step[free] = np.linalg.lstsq(slopes[:, free], margin - slack[exceeded], rcond=None)[0]
-            out = free & ((x + step < 0.0) | (x + step > 1.0))
-            if not out.any() or out.sum() == free.sum():
-                break
-            free &= ~out
-        x, margin = clip_to_box(x + step), 3.0 * margin
-    return x
 
 
 def _constraints(name: str, at: Scaled) -> Any:

@@ -31,6 +31,7 @@ from jaxgait.optimization.goals import MAX_VIOLATION, Goal, Limit, Objective, na
 from jaxgait.optimization.gradients import Task, begun, evaluator_for
 from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.nsga import evolve
+from jaxgait.optimization.search_text import hardly_resolved
 from jaxgait.optimization.space import Box, Space, Starts, search_space
 from jaxgait.optimization.statuses import meanings
 from jaxgait.optimization.tradeoff import Recorder, rate, trace_front
@@ -97,7 +98,8 @@ def front(
         iterations: for the method "gradient": largest number of steps for each point.
         tolerance: for the method "gradient": relative change of an objective at which a search stops.
         stability: for the method "gradient": modulus of the largest Floquet multiplier at which a gait counts as
-            failed. NSGA-II without a return map evaluates runs with unknown multipliers, and takes no value but 1.
+            failed; infinity accepts all. NSGA-II without a return map evaluates runs with unknown multipliers, and
+            takes no value but 1.
         population: for NSGA-II: number of members of a generation, which run as one ensemble.
         generations: for NSGA-II: number of generations.
         seed: seed of the Sobol points, and of NSGA-II.
@@ -111,6 +113,9 @@ def front(
         and `remaining_slope`, the imbalance of the slopes of both objectives, bounds and limits (zero if a point is
         exact, large at an edge of failing runs or unstable gaits). Over `evaluation` all evaluations, as `tried.NAME`,
         with `tried.status` and `tried.on_front`.
+
+    Warns:
+        UserWarning: with the method "gradient", of an objective that varies by less than 100 tolerances of its size.
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
@@ -157,6 +162,10 @@ def front(
         if traced:
             settings = SearchSettings(-1.0, goal, iterations, tolerance, 0.1, seed)
             chosen = trace_front(model, space, record, signs, settings, x, points)
+            valid = [row for row in record.rows if row.evaluation.valid]
+            remarks = [hardly_resolved(n, valid, tolerance, i) for i, n in enumerate(_names(goal, 2, space))]
+            if any(remarks):
+                checks.warn_user("; ".join(filter(None, remarks)))
         else:
             evolve(record, space, goal, signs, population, generations, seed)
             chosen = list(record.rows)

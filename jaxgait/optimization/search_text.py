@@ -71,8 +71,8 @@ def _without_influence(record: SearchRecord, local: Local | None) -> str:
     points = len({row.x.tobytes() for row in rows})
     if points > 1 and np.ptp([*objectives]) <= NEGLIGIBLE * max(map(abs, objectives)):
         return f"; the objective is the same at all {points} points"
-    if record.method in BY_TOLERANCE and (remark := _hardly_resolved(record, rows)):
-        return remark
+    if record.method in BY_TOLERANCE and (remark := hardly_resolved("the objective", rows, record.settings.tolerance)):
+        return f"; {remark}"
     if points < 2 or record.method in GRADIENT_FREE or record.unreliable:
         return ""
     goal = record.settings.goal
@@ -83,14 +83,21 @@ def _without_influence(record: SearchRecord, local: Local | None) -> str:
     return f"; {what} on {' and '.join(names)}" if 0 < len(names) < len(flat) else ""
 
 
-def _hardly_resolved(record: SearchRecord, rows: Sequence[Row]) -> str:
-    """That the objective, of these points far apart, is so constant that searches stop early by their tolerance."""
-    tolerance, values = record.settings.tolerance, np.array([float(row.evaluation.values[0]) for row in rows])
+def hardly_resolved(what: str, rows: Sequence[Row], tolerance: float, which: int = 0) -> str:
+    """That an objective, of these points far apart, is so constant that searches stop early by their tolerance.
+
+    Args:
+        what: the objective, for the sentence.
+        rows: successful evaluations, in the units of measures.
+        tolerance: relative change of the objective at which a search stops.
+        which: the number of the objective.
+    """
+    values = np.array([float(row.evaluation.values[which]) for row in rows])
     varied, size = float(np.ptp(values)) if rows else np.inf, float(np.abs(values).max(initial=0.0))
     if varied > STEEP_FACTOR * tolerance * size or np.ptp([row.x for row in rows], axis=0).max() < FIRST_STEP:
         return ""
     return (
-        f"; the objective varies by only {varied:.2g} among all points, {varied / size:.1g} of its size: "
+        f"{what} varies by only {varied:.2g} among all points, {varied / size:.1g} of its size: "
         f"a smaller tolerance than {tolerance:g} resolves it better"
     )
 

@@ -93,6 +93,14 @@ def test_points_lie_evenly_on_the_front_and_their_rates_are_its_slope(front_of, 
     assert np.isnan(found.exchange_rate[0]) and found.remaining_slope.max() < 1e-4
 
 
+def test_objectives_that_hardly_vary_are_named(front_of, swapped):
+    high = lambda x: squares(x) + 1e6
+    with pytest.warns(
+        UserWarning, match=r"excursion varies by only .* of its size: .*; power varies by only .* than 1e-08"
+    ):
+        front_of(swapped(high), points=3, starts=2)
+
+
 def test_the_table_of_the_case_study_is_that_of_a_front(front_of, swapped):
     names = {"excursion": "rho", "power": "peak_flexion_error", "k": "damper.k", "c": "damper.c"}
     found = front_of(swapped(squares), points=4, starts=1).rename(names).assign_attrs(seconds=1.0)

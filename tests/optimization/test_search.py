@@ -133,6 +133,10 @@ def test_a_gait_that_no_walk_stays_on_is_no_optimum():
     assert "not stable" in found.why_stopped[1] or found.ends.multiplier[1] < 0.9
     with pytest.raises(NoResult, match=r"no stable gait was found from any start \(smallest multiplier"):
         optimize(Oscillator(), maximize="excursion", over={"c": (-0.3, -0.1)}, starts=2, **QUICK)
+    accepted = optimize(
+        Oscillator(), maximize="excursion", over={"c": (-0.3, -0.1)}, starts=2, stability=np.inf, **QUICK
+    )
+    assert accepted.ends.multiplier.min() > 1.0
 
 
 def test_runs_have_no_multipliers_that_a_stability_could_limit():
@@ -756,6 +760,14 @@ def test_methods_that_no_tolerance_stops_early_need_no_smaller_one(method):
     search = Search(Oscillator(), space, Bowl(1e6), method, replace(settings(), iterations=200), 1.0, None)
     found = search.optimum(np.array([[0.1, 0.3]]), False)
     assert found.objective == pytest.approx(1e6, abs=1e-6) and "varies by only" not in found.why_stopped[0]
+
+
+def test_cobyqa_finds_the_optimum_of_an_objective_that_hardly_varies():
+    """It stops where changes are small compared with one."""
+    space = Space(Oscillator(), {"k": (0.0, 1.0), "c": (0.0, 1.0)})
+    search = Search(Oscillator(), space, Bowl(1e8), "COBYQA", settings(), 1.0, None)
+    found = search.optimum(np.array([[0.9, 0.8]]), False)
+    assert [found.best[name] for name in "kc"] == pytest.approx([0.5, 0.5], abs=1e-3)
 
 
 def test_cobyqa_first_looks_for_a_point_within_the_limits():
