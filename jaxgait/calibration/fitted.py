@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -262,6 +262,11 @@ def quantile(fit: Fit, level: float) -> float:
 def _law(problem: Problem, estimated: bool, degrees: int) -> Any:
     """The law of an error over its standard error, of which the size is known or follows from the residuals."""
     return stats.t(degrees) if estimated or problem.loss.robust else stats.norm()
+
+
+def column(name: str, taken: Collection[str]) -> str:
+    """The name of a parameter in a table, such as "parameter.rise" in one that has a `rise` of its own."""
+    return f"parameter.{name}" if name in taken else name
 
 
 def check_points(points: int, parameters: int, loss: Loss) -> None:

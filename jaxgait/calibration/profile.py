@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from jaxgait.calibration.fitted import Fit, quantile
+from jaxgait.calibration.fitted import Fit, column, quantile
 from jaxgait.calibration.laplace import ON_A_BOUND
 from jaxgait.calibration.problem import AskFrom
 from jaxgait.calibration.search import Stopping, search
@@ -67,7 +67,8 @@ class Profile:
     laplace: tuple[float, float]
     """The interval from the standard error."""
     curve: xr.Dataset
-    """Over the parameter: the `rise` of chi-square or of the loss, and the refitted other parameters."""
+    """Over the parameter: the `rise` of chi-square or of the loss, and the refitted other parameters ("parameter.rise"
+    if one is called rise)."""
     why: tuple[str, str]
     """Why the trace ended below and above."""
     better: bool
@@ -273,5 +274,9 @@ def _curve(fit: Fit, points: list[_Point], i: int) -> xr.Dataset:
     columns = {"rise": ("value", rise, labels("1", f"rise of {fit.problem.loss.statistic}"))}
     for k, other in enumerate(space.names):
         if k != i:
-            columns[other] = ("value", x[once, k], labels(space.units[k], f"{other}, refitted"))
+            columns[column(other, ("rise", "value"))] = (
+                "value",
+                x[once, k],
+                labels(space.units[k], f"{other}, refitted"),
+            )
     return xr.Dataset(columns, {"value": named})

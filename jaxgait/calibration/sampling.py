@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from scipy.special import logit
 
 from jaxgait import precision
-from jaxgait.calibration.fitted import Fit
+from jaxgait.calibration.fitted import Fit, column
 from jaxgait.optimization.evaluate import Transient
 from jaxgait.report import labels
 from jaxgait.support import checks
@@ -40,8 +40,9 @@ def sample(fit: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, se
         seed: seed of starts and chains.
 
     Returns:
-        The parameters over (`chain`, `draw`) in their units; over `parameter` `rhat` (1 if the chains agree) and `ess`,
-        the effective number of independent draws; `divergent`, the divergent transitions.
+        The parameters over (`chain`, `draw`) in their units ("parameter.ess" if one is called ess); over `parameter`
+        `rhat` (1 if the chains agree) and `ess`, the effective number of independent draws; `divergent`, the divergent
+        transitions.
 
     Raises:
         ModuleNotFoundError: without blackjax.
@@ -127,9 +128,12 @@ def _labelled(fit: Fit, x: np.ndarray, divergent: np.ndarray, ess: np.ndarray, r
     space = fit.problem.space
     values, over = space.physical(x), ("chain", "draw")
     columns: dict[str, Any] = {
-        name: (over, values[..., k], labels(space.units[k], name)) for k, name in enumerate(space.names)
+        "divergent": (over, divergent, labels("", "whether the transition was divergent")),
+        "rhat": ("parameter", rhat, labels("1", "potential scale reduction")),
+        "ess": ("parameter", ess, labels("1", "effective sample size")),
     }
-    columns["divergent"] = (over, divergent, labels("", "whether the transition was divergent"))
-    columns["rhat"] = ("parameter", rhat, labels("1", "potential scale reduction"))
-    columns["ess"] = ("parameter", ess, labels("1", "effective sample size"))
+    taken = (*columns, *over)
+    columns |= {
+        column(name, taken): (over, values[..., k], labels(space.units[k], name)) for k, name in enumerate(space.names)
+    }
     return xr.Dataset(columns, {"parameter": space.names})

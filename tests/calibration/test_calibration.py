@@ -13,7 +13,7 @@ import xarray as xr
 from scipy import stats
 from scipy.special import expit
 
-from jaxgait import Bungee, Prosthesis, fit, simulate, with_parameters
+from jaxgait import Bungee, Prosthesis, fit, parameter, simulate, with_parameters
 from jaxgait.calibration import as_dataset, over_phase, over_time, profile, sample
 from jaxgait.calibration.conditions import Conditions
 from jaxgait.calibration.fitting import solve_problem
@@ -149,6 +149,20 @@ def test_a_profile_of_a_line_is_the_parabola_of_its_standard_error():
     rise = ((drawn.curve["value"] - got.best["stiffness"]) / got.standard_error["stiffness"]) ** 2
     np.testing.assert_allclose(drawn.curve.rise, rise, atol=1e-6)
     assert drawn.threshold == pytest.approx(3.8415, abs=1e-4) and not drawn.better
+
+
+def test_parameters_called_like_columns_of_a_profile_are_kept():
+    class Named(Bungee):
+        rise: float = parameter(5.0, unit="m", doc="rise")
+        value: float = parameter(2.0, unit="m", doc="value")
+
+    problem = toy(line, line_slopes, NOISY)
+    space = Space(Named(), {"rise": BOX["stiffness"], "value": BOX["mass"]})
+    group = Conditions(Known(space, line, line_slopes))
+    trials = (replace(problem.trials[0], model=Named()),)
+    got = found(replace(problem, model=Named(), space=space, groups=(group,), trials=trials))
+    curves = [profile(got, name).curve for name in ("rise", "value")]
+    assert [{*curve.variables} for curve in curves] == [{"value", "rise", f"parameter.{n}"} for n in ("value", "rise")]
 
 
 def test_a_profile_of_a_curved_problem_differs_from_the_standard_error():
