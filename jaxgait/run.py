@@ -17,7 +17,7 @@ from jaxgait.outcome import Outcome
 from jaxgait.plausible import warn_implausible
 from jaxgait.precision import float64_default
 from jaxgait.states import blank, state_variables
-from jaxgait.support import checks, machine
+from jaxgait.support import checks, machine, units
 
 T = TypeVar("T")
 
@@ -233,6 +233,7 @@ class Sampling:
                 )
             chosen = cls(strides, samples or SAMPLES_PER_STRIDE)
         else:
+            duration = units.seconds("duration", duration)
             seconds = None if duration is None else checks.positive("duration", duration, "seconds")
             if seconds is not None and (longest := LONGEST_RUN * usual_duration(model)):
                 warn_implausible(f"the duration of a run of {type(model).__name__}", seconds, "s", (0.0, longest))
@@ -413,9 +414,8 @@ class Run:
         code, events = self.trajectory.status, self.trajectory.events
         if not self._reads_events or events is None or events.missed is None:
             return code
-        return jnp.where((code == Outcome.COMPLETED) & (events.missed > 0), Outcome.EVENT_LIMIT, code).astype(
-            code.dtype
-        )
+        cut = (code == Outcome.COMPLETED) & (events.missed > 0)
+        return jnp.where(cut, Outcome.EVENT_LIMIT, code).astype(code.dtype)
 
     def outputs(self, first: int = 0) -> dict[str, Array]:
         """All outputs of the model by name, with the leading axis `ts` from sample `first` on; NaN after an early end.

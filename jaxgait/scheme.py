@@ -23,11 +23,16 @@ from jaxgait.model import Model, State
 from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.support.checks import is_concrete
+from jaxgait.support.units import seconds
 
 T = TypeVar("T")
 
 Mode = Literal["forward", "reverse"]
 """Direction in which a solve is differentiated."""
+
+
+_TIMES = ("dt", "first_step", "max_step")
+"""Options in s."""
 
 
 class Retry(NamedTuple):
@@ -58,9 +63,10 @@ class Scheme(abc.ABC):
     """Whether derivatives go through the time of an early end; otherwise it is that of a step."""
 
     def __post_init__(self) -> None:
-        """Makes options that are numbers of NumPy or JAX Python's; subclasses check them, too."""
+        """Makes options that are numbers of NumPy or JAX, or labelled times, Python's; subclasses check them, too."""
         for name in (field.name for field in dataclasses.fields(self)):
             value = getattr(self, name)
+            value = seconds(name, value) if name in _TIMES else value
             if isinstance(value, np.generic | np.ndarray | jax.Array) and value.ndim == 0 and is_concrete(value):
                 object.__setattr__(self, name, value.item())
 

@@ -40,6 +40,15 @@ CASES = [
         "TypeError",
         "as in integrate(model, ts, scheme), got",
     ),
+    # labelled times are converted
+    ("simulate(Bungee(), duration=LABELLED(0.1, 'min'), samples=10).sel(time=6.0)", "nothing", ""),
+    (
+        "simulate(RigidWalker(), duration=0.1, samples=1, dt=LABELLED(10, 'ms')).attrs['steps'] == 10 or 1 / 0",
+        "nothing",
+        "",
+    ),
+    ("simulate(Bungee(), max_step=LABELLED(1.0, 'kg'))", "ValueError", "max_step is in 'kg', but a time in 's': give"),
+    ("PoincareMap(max_time=LABELLED(0.1, 'min')).longest(None) == 6.0 or 1 / 0", "nothing", ""),
     # event-driven runs and periodic gaits
     ("hybrid(RigidWalker(), events=1, t_end=1.0)", "TypeError", "phases and transitions, such as RollingWalker()"),
     ("hybrid(RollingWalker(), events=0, t_end=1.0)", "ValueError", "events must be a whole number, at least 1, got 0"),
@@ -83,6 +92,7 @@ CASES = [
     ),
     ("fixed_points(MAP, Bungee(), {'mass': [70.0]}, 'z')", "ValueError", "z0 must be points, an array of numbers"),
     ("continuation(MAP, Bungee(), 'mass', 'z', (60, 70))", "ValueError", "z0 must be one point, a vector of numbers"),
+    ("sample(3)", "TypeError", "fit must be a Fit, such as jaxgait.fit returns, got 3"),
     ("derived(3)", "TypeError", "derived goes above a method of a model, @derived, got 3"),
     ("known(Elsewhere())", "ValueError", "'nomodule:X', the measures of Elsewhere, cannot be imported: Module"),
     ("rolling_gait(RollingWalker(), return_map=3)", "TypeError", "return_map must be a PoincareMap, such as"),
@@ -127,6 +137,7 @@ CASES = [
 
 _MODULES = {
     "jaxgait.analysis.attractors": ("basin", "bifurcation_diagram"),
+    "jaxgait.calibration": ("sample",),
     "jaxgait.analysis.continuation": ("bifurcation_curve", "continuation", "periods"),
     "jaxgait.analysis.families": ("fixed_points",),
     "jaxgait.analysis.orbits": ("orbit_branches",),
@@ -154,10 +165,12 @@ _MODULES = {
 def names() -> dict[str, Any]:
     """What the calls of `CASES` know."""
     found: dict[str, Any] = {"jax": importlib.import_module("jax"), "np": importlib.import_module("numpy")}
+    found["xr"] = importlib.import_module("xarray")
     for module, wanted in _MODULES.items():
         found |= {name: getattr(importlib.import_module(module), name) for name in wanted}
     found["NAN_STATE"] = found["RigidWalker"]().initial_state()._replace(x=float("nan"))
     found["Z"] = found["np"].array([0.2, -1.4, -1.1])
+    found["LABELLED"] = lambda x, unit: found["xr"].DataArray(x, attrs={"units": unit})
     found["MAP"] = lambda model, z: 0.5 * z
     found["Elsewhere"] = type("Elsewhere", (found["Bungee"],), {"measures": "nomodule:X"})
     found["JUMP"] = found["simulate"](found["Bungee"](), duration=1.0, samples=2)

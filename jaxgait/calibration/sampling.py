@@ -7,7 +7,7 @@ each evaluation is an entire run with forward-mode derivatives.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -22,7 +22,11 @@ from jaxgait.calibration.fitted import Fit, column
 from jaxgait.optimization.evaluate import Transient
 from jaxgait.report import labels
 from jaxgait.support import checks
+from jaxgait.support.checks import first_few
+from jaxgait.support.notes import note
 
+MAX_RHAT = 1.1
+"""Potential scale reduction above which chains do not agree (Gelman et al., Bayesian Data Analysis, chapter 11)."""
 MAX_DISTANCE = 4.0
 """Largest distance in logits of a chain's start from the middle of the box, for parameters without standard error."""
 LOWEST_LOG_DENSITY = -1e30
@@ -39,12 +43,17 @@ def sample(fit: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, se
         chains: number of chains; they start around the best fit, scattered by its standard errors.
         seed: seed of starts and chains.
 
+    Warns:
+        UserWarning: of parameters whose chains do not agree (`rhat` above 1.1): the draws are not those of the
+            distribution.
+
     Returns:
         The parameters over (`chain`, `draw`) in their units ("parameter.ess" if one is called ess); over `parameter`
         `rhat` (1 if the chains agree) and `ess`, the effective number of independent draws; `divergent`, the divergent
         transitions.
 
     Raises:
+        TypeError: for anything but a fit.
         ModuleNotFoundError: without blackjax.
         ValueError: for impossible counts, a fit that was not made through the run, and one with a robust loss.
 
@@ -58,6 +67,7 @@ def sample(fit: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, se
         >>> print(drawn.stiffness.dims, round(float(drawn.stiffness.mean()), 1))  # N/m
         ('chain', 'draw') 26.0
     """
+    checks.of_class("fit", fit, Fit, "such as jaxgait.fit returns")
     for name, value, least in (("draws", draws, 4), ("warmup", warmup, 20), ("chains", chains, 2), ("seed", seed, 0)):
         checks.count(name, value, least=least)
     if fit.problem.loss.robust:
@@ -65,6 +75,7 @@ def sample(fit: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, se
     blackjax = checks.library("blackjax", "sampling needs", '"jaxgait[bayes]"')
     if not all(isinstance(group.runs, Transient) for group in fit.problem.groups):
         raise ValueError(f"sample needs a fit through whole runs, got one {fit.gradient}: fit with gradient='run'")
+    note(f"sampling {chains} chains of {warmup + draws} steps, some minutes")
     settings = jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard")  # the library needs both
     with precision.use("float64"), settings[0], settings[1]:
         density = _log_density(fit)
@@ -84,7 +95,15 @@ def sample(fit: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, se
         positions, divergent = jax.jit(jax.vmap(chain))(keys, starts)
         x = jax.nn.sigmoid(positions)
         diagnostics = blackjax.diagnostics.effective_sample_size(x), blackjax.diagnostics.potential_scale_reduction(x)
-    return _labelled(fit, np.asarray(x), np.asarray(divergent), *map(np.atleast_1d, diagnostics))
+    ess, rhat = (np.atleast_1d(one) for one in diagnostics)
+    _warn_of_chains(fit.best, rhat)
+    return _labelled(fit, np.asarray(x), np.asarray(divergent), ess, rhat)
+
+
+def _warn_of_chains(names: Iterable[str], rhat: Float[np.ndarray, " n"]) -> None:
+    apart = [f"{name} (rhat {r:.2f})" for name, r in zip(names, rhat, strict=True) if not r <= MAX_RHAT]
+    if apart:
+        checks.warn_user(f"the chains do not agree on {first_few(apart)}: give more warmup and draws")
 
 
 def _log_density(fit: Fit) -> Callable[[Array], Array]:

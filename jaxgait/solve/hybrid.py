@@ -64,6 +64,7 @@ from jaxgait.solve.solvers import (
 )
 from jaxgait.solve.steps import start_state
 from jaxgait.support import checks
+from jaxgait.support.units import seconds
 
 _ADAPTIVE = {"rtol", "atol", "max_step"}
 """Options of adaptive steps."""
@@ -335,6 +336,7 @@ def hybrid(
         >>> print(found.ts.round(6), found.after.v.round(6))  # s: 0.5, and 2 * 4 / 10 later; m/s
         [0.5 1.3] [4.  3.2]
     """
+    t0, t_end = seconds("t0", t0), seconds("t_end", t_end)
     y0 = _checked(model, events, t_end, y0, phase, t0)
     if scheme is not None:
         checks.of_class("scheme", scheme, EventDriven, "such as EventDriven.of(model, rtol=1e-9)")

@@ -27,7 +27,7 @@ from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth, integrate
 from jaxgait.solve.steps import as_point, prepared, start_state
-from jaxgait.support import checks
+from jaxgait.support import checks, units
 
 RUNS = 10.0
 """Runs of a model's own duration within which its motion must return: a gait has several strides in a run."""
@@ -144,6 +144,7 @@ class PoincareMap:
             what = "coordinates must be a Coordinates(state, point) of two functions"
             raise TypeError(f"{what}, got {checks.shown(self.coordinates)}")
         if self.max_time is not None:
+            object.__setattr__(self, "max_time", units.seconds("max_time", self.max_time))
             checks.positive("max_time", self.max_time, "seconds")
 
     def __call__(self, model: HybridModel, z: Point) -> Point:

@@ -46,6 +46,7 @@ from jaxgait.solve.checks import check_model, check_state
 from jaxgait.solve.fixed import FixedSteps, Grid, Progress, division
 from jaxgait.solve.steps import prepared, select, start_state
 from jaxgait.support import checks
+from jaxgait.support.units import seconds
 
 T = TypeVar("T")
 
@@ -343,6 +344,7 @@ def march(
     blocks, steps_per_block = checks.count("blocks", blocks), checks.count("steps_per_block", steps_per_block)
     check_kind(model, NonsmoothModel, "inertia and contacts, such as RigidWalker()")
     check_model(model)
+    dt, t0 = seconds("dt", dt), seconds("t0", t0)
     checks.number("dt", dt, "s", above=0.0)
     checks.number("t0", t0, "s")
     if y0 is not None:

@@ -170,6 +170,21 @@ def in_unit(values: Any, unit: str, label: str, *, own: str = "the model's") -> 
     return np.asarray(values) if size == 1.0 else np.asarray(values) * size
 
 
+def seconds(name: str, time: Any) -> Any:
+    """A time, in s if it is labelled with another unit; `name` is for the message.
+
+    Raises:
+        ValueError: for one that is labelled with a unit of another quantity.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from jaxgait.support.units import seconds
+        >>> print(seconds("duration", xr.DataArray(0.5, attrs={"units": "min"})), seconds("duration", 20.0))
+        30.0 20.0
+    """
+    return in_unit(time, "s", name, own="a time") if hasattr(time, "attrs") else time
+
+
 def with_unit(number: str, unit: str) -> str:
     """A number with its unit, without one if the unit is "1" or empty; rounded thousands are written without exponent.
 

@@ -19,7 +19,7 @@ from jaxgait.calibration.conditions import Conditions
 from jaxgait.calibration.fitting import solve_problem
 from jaxgait.calibration.measured import MeasuredCurve, measured_curve
 from jaxgait.calibration.problem import Interpolation, Problem, TrialData
-from jaxgait.calibration.sampling import _starts
+from jaxgait.calibration.sampling import _starts, _warn_of_chains
 from jaxgait.calibration.search import Stopping
 from jaxgait.cli.fit_page import _parameters
 from jaxgait.ensembles.spacing import Log
@@ -370,6 +370,11 @@ def test_pairs_of_parameters_are_drawn_once(jump):
     one = dataclasses.replace(jump, best={names[0]: jump.best[names[0]]}, correlation=jump.correlation[:1, :1])
     assert len(fits.fitted(one, "height").axes) == 2  # nothing empty beside the curves
     plt.close("all")
+
+
+def test_chains_that_do_not_agree_are_named():
+    with pytest.warns(UserWarning, match=r"the chains do not agree on mass \(rhat 1.43\): give more warmup"):
+        _warn_of_chains(["mass", "stiffness"], np.array([1.43, 1.02]))
 
 
 @pytest.mark.slow
