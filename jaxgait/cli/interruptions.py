@@ -67,7 +67,7 @@ def as_exceptions() -> Iterator[None]:
 
 @contextlib.contextmanager
 def as_exits() -> Iterator[None]:
-    """Both signals end the process: an exception during the import of JAX would leave half a module behind."""
+    """Both signals end the process: an exception during an import would leave half a module behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -99,9 +99,10 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if ours else arguments
     if ours:
         gc.set_threshold(GARBAGE)
-    console.open_streams()
-    for fault in registry.faults():
-        console.say(fault)
+    with interruptions.as_exits():
+        console.open_streams()
+        for fault in registry.faults():
+            console.say(fault)
     interrupted = False
     with console.unbroken(), warnings.catch_warnings(), interruptions.as_exceptions():
         warnings.showwarning = console.each_once()

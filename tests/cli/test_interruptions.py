@@ -126,6 +126,16 @@ def test_nothing_is_waited_for(program, number, code):
     assert (child.returncode, output) == (code, "jaxgait: interrupted\n") and time.monotonic() - begun < 10.0
 
 
+@pytest.mark.parametrize(("number", "code"), KINDS)
+def test_the_command_can_be_interrupted_while_it_starts(tmp_path, number, code):
+    (tmp_path / "tyro.py").write_text(f"import os\nos.kill(os.getpid(), {int(number)})\n")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    command = [sys.executable, "-m", "jaxgait", "--version"]
+    environment = os.environ | {"PYTHONPATH": path}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (code, "jaxgait: interrupted\n")
+
+
 @pytest.mark.slow
 def test_a_scan_does_not_wait_for_its_blocks(tmp_path):
     """The process ends while a block runs, and reports what is safe."""
