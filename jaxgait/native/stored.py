@@ -35,7 +35,7 @@ from jaxgait.native.recent import Recent
 from jaxgait.native.refilling import TOGETHER, Lanes, lanes_of
 from jaxgait.native.surroundings import foreign, opened, settings
 from jaxgait.support import machine
-from jaxgait.support.notes import note, warn_user
+from jaxgait.support.notes import note, reminding, warn_user
 
 HARMLESS = (calls.PREFIX, "lapack_", "mhlo.", "Sharding", "TopK")
 """Prefixes of functions that a program may call in another process: kernels, restored by then, and XLA's own."""
@@ -176,7 +176,8 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
 
     begun, before = time.perf_counter(), changeable()
     note(f"compiling a new program, usually 2 to 20 s, minutes for derivatives of robots; {_later()}")
-    with watched(function) as warnings, opened() as files, afresh(), _uncollected(), jax.disable_jit(False):
+    going = reminding("still compiling", begun)
+    with going, watched(function) as warnings, opened() as files, afresh(), _uncollected(), jax.disable_jit(False):
         # All arguments are in the text: programs that differ only in which of them they use must differ.
         lowered = jax.jit(native(function, assured=assured), keep_unused=True).lower(*args, **options)
     for warning in warnings:
@@ -372,7 +373,8 @@ def _made(lowered: jax.stages.Lowered, text: str, name: str | None, spent: float
         except Exception as error:
             disk.warn(key, repr(error))
     if program is None:
-        program, whole = _compiled(lowered)
+        with reminding("still compiling", begun - spent):
+            program, whole = _compiled(lowered)
         note(f"compiled in {spent + time.perf_counter() - begun:.1f} s")
         if not whole:
             return program

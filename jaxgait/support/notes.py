@@ -5,13 +5,19 @@ Notes are for whoever waits, such as that a program is being compiled: in the lo
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
+import threading
+import time
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 PATIENCE = 3.0
 """Time in s after which whoever waits is shown how far a computation is."""
+REMINDED_AFTER = 20.0
+"""Time in s after which whoever waits is told again what for."""
 _BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
 """Packages between the user's code and a warning."""
 
@@ -30,6 +36,33 @@ def note(message: str) -> None:
     log.info(message)
     if not log.isEnabledFor(logging.INFO) and sys.stderr is not None and sys.stderr.isatty():
         say(message)
+
+
+@contextlib.contextmanager
+def reminding(what: str, begun: float) -> Iterator[None]:
+    """Notes every `REMINDED_AFTER` seconds that something goes on, and since when.
+
+    Args:
+        what: goes on.
+        begun: when it began, in s of `time.perf_counter`.
+
+    Examples:
+        >>> import time
+        >>> from jaxgait.support.notes import reminding
+        >>> with reminding("still compiling", time.perf_counter()):
+        ...     pass  # at once: no note
+    """
+    done = threading.Event()
+
+    def remind() -> None:
+        while not done.wait(REMINDED_AFTER):
+            note(f"{what}, {time.perf_counter() - begun:.0f} s so far")
+
+    threading.Thread(target=remind, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
 
 
 def say(message: object) -> None:

@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from jaxgait import cli
 from jaxgait.cli import console
-from jaxgait.support import files
+from jaxgait.support import files, notes
 from jaxgait.support.notes import note
 
 
@@ -39,6 +39,13 @@ def test_notes_are_for_those_who_look(capsys, monkeypatch):
         assert capsys.readouterr().err == "jaxgait: compiling\n"
     logging.getLogger("jaxgait.anything").info("compiling")
     assert capsys.readouterr().err == ""
+
+
+def test_a_long_wait_is_told_again(caplog, monkeypatch):
+    monkeypatch.setattr(notes, "REMINDED_AFTER", 0.02)
+    with caplog.at_level(logging.INFO, "jaxgait"), notes.reminding("still compiling", time.perf_counter() - 40.0):
+        time.sleep(0.2)
+    assert "still compiling, 40 s so far" in caplog.text
 
 
 def test_python_calls_have_the_same_notes_unless_a_log_is_kept(capsys, monkeypatch, caplog):
