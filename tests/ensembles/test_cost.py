@@ -36,6 +36,9 @@ def test_the_first_blocks_of_a_process_do_not_count(monkeypatch):
     for given, counted in (([0.9, 0.1], 0.1), ([30.0], 30.0)):  # s; a long sample runs once
         times = iter(given)
         assert estimate(Oscillator(), {"mass": [60.0, 70.0]}, **REQUEST).sample_seconds == counted
+    times, failing = iter([30.0, 0.2]), {"retry": True, "max_steps": 3}  # the first compiles the programs of retries
+    found = estimate(Oscillator(), {"mass": [60.0, 70.0]}, **REQUEST | failing)
+    assert found.sample_seconds == 0.2 and found.compile_seconds > 29.0
 
 
 def test_arguments_are_those_of_ensemble():
