@@ -96,11 +96,14 @@ def selected(data: xr.Dataset, texts: Sequence[str], kind: str = "png") -> xr.Da
             )
         marks = data[name].values
         if marks.dtype.kind in "fiu":
-            same = np.isclose(marks, parsing.number(value, f"--select {name}"), rtol=1e-6, atol=0.0)
+            wanted = parsing.number(value, f"--select {name}")
+            same, near = np.isclose(marks, wanted, rtol=1e-6, atol=0.0), marks[np.argsort(np.abs(marks - wanted))[:2]]
+            known = f"nearest: {', '.join(f'{mark:.7g}' for mark in near)}"
         else:
             same = np.array([str(mark) == value for mark in marks])
+            known = f"only {first_few(list(map(str, marks)))}"
         if not same.any():
-            raise ParameterError(f"--select {name}={value}: no member has it, only {first_few(list(map(str, marks)))}")
+            raise ParameterError(f"--select {name}={value}: no member has it, {known}")
         return int(np.argmax(same))
 
     return data.isel(parsing.pairs(texts, "--select", "--select expects name=value", index))

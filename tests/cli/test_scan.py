@@ -82,7 +82,7 @@ def test_the_picture_of_one_value_of_a_further_dimension_is_selected(tmp_path, c
         picture(data, ["rho"])
     for text, why in {
         "subject=s03": "--select subject=s03: no member has it, only s01, s02",
-        "k=15000": "no member has it",
+        "k=29000": "no member has it, nearest: 30000, 20000",
         "mass=60": "the result has no dimension 'mass' of values, but subject, k, c",
         "subject": "--select expects name=value, got 'subject'",
     }.items():
