@@ -326,10 +326,10 @@ def positive(name: str, value: Any, unit: str = "", *, below: float = math.inf) 
     Examples:
         >>> import xarray as xr
         >>> from jaxgait.support.checks import positive
-        >>> positive("duration", xr.DataArray(0.5, attrs={"units": "min"}), "seconds")
+        >>> positive("speed", xr.DataArray(5.0, attrs={"units": "km/h"}), "m/s")
         Traceback (most recent call last):
             ...
-        ValueError: duration must be a number in seconds, got one labelled 'min': convert it, and give the number alone
+        ValueError: speed must be a number in m/s, got one labelled 'km/h': convert it, and give the number alone
     """
     _check_label(name, value, unit)
     wanted = f"a positive number{f' of {unit}' if unit else ''}" + (f" below {below:g}" if below < math.inf else "")
