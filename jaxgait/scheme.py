@@ -66,8 +66,9 @@ class Scheme(abc.ABC):
         """Makes options that are numbers of NumPy or JAX, or labelled times, Python's; subclasses check them, too."""
         for name in (field.name for field in dataclasses.fields(self)):
             value = getattr(self, name)
-            value = seconds(name, value) if name in _TIMES else value
-            if isinstance(value, np.generic | np.ndarray | jax.Array) and value.ndim == 0 and is_concrete(value):
+            if name in _TIMES and hasattr(value, "attrs"):
+                object.__setattr__(self, name, seconds(name, value))
+            elif isinstance(value, np.generic | np.ndarray | jax.Array) and value.ndim == 0 and is_concrete(value):
                 object.__setattr__(self, name, value.item())
 
     @classmethod

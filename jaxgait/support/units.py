@@ -182,7 +182,10 @@ def seconds(name: str, time: Any) -> Any:
         >>> print(seconds("duration", xr.DataArray(0.5, attrs={"units": "min"})), seconds("duration", 20.0))
         30.0 20.0
     """
-    return in_unit(time, "s", name, own="a time") if hasattr(time, "attrs") else time
+    if not hasattr(time, "attrs"):
+        return time
+    found = np.asarray(in_unit(time, "s", name, own="a time"))
+    return found.item() if found.ndim == 0 else found
 
 
 def with_unit(number: str, unit: str) -> str:
