@@ -50,3 +50,23 @@ def test_even_times_at_another_rate_than_the_stated_one():
     found = clock("walk.csv", np.arange(1000) / 99.9, np.arange(1, 1001), stated=100.0)
     assert found.rate == 100.0 and found.notes == ("the times give 99.9 Hz, the header 100 Hz: resampled at 100 Hz",)
     assert np.abs(found.on(wave(np.arange(1000) / 99.9)) - wave(found.time)).max() < 1e-3
+
+
+@pytest.mark.parametrize("start", [0.0, 7.6543])
+@pytest.mark.parametrize(("rate", "digits"), [(60, 2), (59.94, 2), (120, 2), (480, 3), (900, 3), (1080, 3), (1500, 3)])
+def test_rounded_times_are_those_of_all_frames(rate, digits, start):
+    """At 900 Hz in whole ms, each tenth frame seemed to be missing at 1000 Hz; at 1080 Hz some are there twice."""
+    true = start + np.arange(int(3 * rate)) / rate
+    found = clock("force.mot", np.round(true, digits), np.arange(true.size))
+    assert found.frame is None and found.recorded is None
+    assert abs(found.rate / rate - 1) < 1e-3
+    np.testing.assert_allclose(found.time, true, atol=0.5 * 10.0**-digits)
+
+
+@pytest.mark.parametrize(("rate", "lost"), [(100, 1), (1000, 150)])
+def test_missing_frames_of_rounded_times_are_gaps(rate, lost):
+    time = np.arange(3 * rate) / rate
+    kept = np.sort(np.random.default_rng(0).permutation(np.arange(1, time.size - 1))[lost:])
+    kept = np.concatenate([[0], kept, [time.size - 1]])
+    found = clock("walk.csv", time[kept], np.arange(kept.size))
+    assert abs(found.rate - rate) < 1e-9 and np.array_equal(found.frame, kept)

@@ -108,10 +108,15 @@ def clock(
             f"{count_of(time.size, 'time', 'times')}: too few for a rate", "export all frames", file
         )
     _check_increasing(file, time, lines)
-    steps, span = np.diff(time), float(time[-1] - time[0])
-    usual = float(np.median(steps))
-    rounding = max(_quantum(time), 1e-6) / span
+    steps, span, rows = np.diff(time), float(time[-1] - time[0]), np.arange(time.size)
+    usual, quantum = float(np.median(steps)), _quantum(time)
     mean, is_whole = (time.size - 1) / span, bool(np.all(np.abs(steps / usual - 1) < MAX_JITTER))
+    rounding, start = max(quantum, 1e-6) / span, float(time[0])
+    step, first = (float(x) for x in np.polyfit(rows, time, 1))
+    if abs(usual / step - 1) > RATE_AGREEMENT and np.ptp(time - rows * step) <= 1.1 * quantum:
+        # 1080 Hz in whole ms, of which some are written twice: the usual step would be that of 1000 Hz
+        mean, is_whole, start = 1 / step, True, first
+        rounding *= 3.0 / math.sqrt(time.size)  # three standard errors of the fit
     rate, warnings = _rate(mean, mean if is_whole else 1 / usual, stated, rounding)
     if rate < LOWEST_RATE:
         what = f"frames are {1 / rate:.4g} s apart, too far to show a walk"
@@ -119,9 +124,9 @@ def clock(
         if math.isclose(rate, 1.0):
             advice += "; numbers of frames? divide by their rate"
         raise MotionFormatError(what, advice, file, int(lines[1]) + 1, "time")
-    even = time[0] + np.arange(time.size) / rate
+    even = start + rows / rate
     off = float(np.max(np.abs(time - even))) * rate
-    if off <= ROUNDED_STEPS or off <= 0.55 * _quantum(time) * rate:
+    if off <= ROUNDED_STEPS or off <= 0.55 * quantum * rate:
         rounded = f"times are rounded (by up to {off:.2g} frames): frame / {rate:g} Hz is used"
         return Clock(rate, even, None, None, (rounded,) if off > ROUNDED_STEPS else (), warnings)
     if is_whole:
