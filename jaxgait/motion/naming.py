@@ -24,6 +24,8 @@ from jaxgait.support import checks
 from jaxgait.support.files import expanded
 
 _STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|knee_rad", re.IGNORECASE)
+_KNEE = re.compile(rb"\bknee_(rad|deg)\b", re.IGNORECASE)
+"""Labels of a knee that only a stride in columns has."""
 _MARKERS = re.compile(rb"(\w[._: ][xyz](_[mc]?m)?\b[^\n]*){6}|(\b[xyz]\d*\W+){6}", re.IGNORECASE)
 """Labels of two markers or more, or the line of axes below them."""
 _ANGLES = re.compile(
@@ -210,7 +212,8 @@ def recording_of(path: pathlib.Path) -> Recording | None:
     if path.suffix.lower() in _TABLES:
         with path.open("rb") as stream:
             start = stream.read(2**16).replace(b"\x00", b"")
-        if _STRIDE_WORDS.search(start) and not _MARKERS.search(start):
+        other = _MARKERS.search(start) or (_ANGLES.search(start) and not _KNEE.search(start))
+        if _STRIDE_WORDS.search(start) and not other:
             return None
     try:
         found = read_recording(path)

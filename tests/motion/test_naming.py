@@ -43,6 +43,19 @@ def test_strides_are_told_from_recordings(tmp_path):
     assert recording_of(tmp_path / "notes.csv") is None  # the reader of strides reports what is wrong with it
 
 
+def test_a_trial_of_joint_angles_may_have_a_column_in_the_words_of_a_stride(tmp_path):
+    """And a stride may have kept the columns of the laboratory's table."""
+    labels, *rows = walker.mot(W).partition("endheader\n")[2].splitlines()
+    lines = [f"{labels}\tthigh_angle_r", *(f"{row}\t0.1" for row in rows)]
+    (tmp_path / "walk.txt").write_text("\n".join(lines))
+    assert motion_drive(str(tmp_path / "walk.txt")).period == pytest.approx(W.period, rel=0.01)
+    names, first, *rest = (line for line in GOOD.splitlines() if not line.startswith("#"))
+    lab = ",".join(f"{name}_r" for name in ("hip_flexion", "knee_angle", "ankle_angle"))
+    lines = ["# speed_m_s=1.2", f"{names},{lab}", *(f"{row},30,20,10" for row in (first, *rest))]
+    (tmp_path / "stride.csv").write_text("\n".join(lines))
+    assert recording_of(tmp_path / "stride.csv") is None
+
+
 @pytest.mark.parametrize("label", ["time_s,r_hip_x,r_hip_y,r_hip_z", "time_s,r_hip_x_m,r_hip_y_m,r_hip_z_m"])
 def test_markers_are_no_stride_whatever_their_names(label, tmp_path):
     """The column time_s, which the reader of recordings asks for, and a hip: names that strides have, too."""
