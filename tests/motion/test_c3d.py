@@ -110,6 +110,13 @@ def test_unsigned_integers(c3d, tmp_path):
     np.testing.assert_allclose(found.forces[0].force, right.forces[0].force, atol=0.051)
 
 
+def test_a_single_event_without_the_dimension_of_events():
+    texts = {"LABELS": {"value": ["Foot Strike"]}, "CONTEXTS": {"value": ["Right"]}}
+    for times in (np.array([1.0, 2.5]), np.array([[1.0], [2.5]])):  # minutes and seconds
+        found = c3d_process.events({"EVENT": texts | {"TIMES": {"value": times}}})
+        assert found == [["right", "Foot Strike", 62.5]]
+
+
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_plates_with_four_sensors_below_their_surface(c3d, tmp_path, sign):
     """Type 3 of the C3D format: az0, the height of the sensors, has either sign; a and b keep theirs."""

@@ -71,11 +71,12 @@ def subject(parameters) -> dict:
 
 def events(parameters) -> list:
     """Side, label and time in s of the marked events."""
-    times = value(parameters, "EVENT", "TIMES")
+    times = np.asarray(value(parameters, "EVENT", "TIMES", []))
     labels, contexts = text(parameters, "EVENT", "LABELS"), text(parameters, "EVENT", "CONTEXTS")
-    if times is None or np.ndim(times) != 2:
+    if times.shape[:1] != (2,):
         return []
-    seconds = 60.0 * np.asarray(times)[0] + np.asarray(times)[-1]
+    minutes, rest = times.reshape(2, -1)  # a single event may lack the second dimension
+    seconds = 60.0 * minutes + rest
     count = min(len(labels), seconds.size)
     contexts = contexts + [""] * count
     return [[contexts[i].strip().lower(), labels[i].strip(), float(seconds[i])] for i in range(count)]
