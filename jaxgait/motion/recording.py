@@ -222,6 +222,19 @@ def upward(recording: Recording, up: Float[np.ndarray, " 3"]) -> tuple[Recording
     return dataclasses.replace(recording, forces=tuple(forces)), tuple(notes)
 
 
+def known_median(values: Float[np.ndarray, " values"]) -> float:
+    """The median of the values that are known, in their unit; NaN if there are none.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.recording import known_median
+        >>> print(known_median(np.array([0.4, np.nan, 0.5, 0.9])), known_median(np.full(2, np.nan)))
+        0.5 nan
+    """
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if known.size else math.nan
+
+
 def runs(there: Bool[np.ndarray, " frames"]) -> list[tuple[int, int]]:
     """Stretches of True, as half-open ranges of frames; no dimension.
 

@@ -291,7 +291,7 @@ def test_moments_are_those_of_opensim(tmp_path):
     task = {
         "time": leg.recording.time.tolist(),
         "coordinates": coordinates.tolist(),
-        "lengths": [leg.segments["thigh_m"], leg.segments["shank_m"]],
+        "lengths": [walk.segments["thigh_m"], walk.segments["shank_m"]],
         "body": {k: [float(s.mass), float(s.com), float(s.transverse)] for k, s in walk.dynamics.body.items()},
         "foot": in_foot.tolist(),
         "force_time": plate.time.tolist(),
@@ -315,8 +315,8 @@ def _rigid(leg, body):
     the centre of mass is."""
     thigh, shank, foot = np.unwrap(np.stack([leg.thigh, leg.shank, leg.foot]), axis=1)
     along = lambda a: np.stack([np.sin(a), -np.cos(a)], axis=1)
-    knee = leg.hip + leg.segments["thigh_m"] * along(thigh)
-    ankle = knee + leg.segments["shank_m"] * along(shank)
+    knee = leg.hip + float(body["thigh"].length) * along(thigh)
+    ankle = knee + float(body["shank"].length) * along(shank)
     ahead, up = np.stack([np.cos(foot), np.sin(foot)], axis=1), np.stack([-np.sin(foot), np.cos(foot)], axis=1)
     back = leg.points["heel"] - leg.points["ankle"]
     at = np.array([np.nanmean(np.sum(back * axis, axis=1)) for axis in (ahead, up)])

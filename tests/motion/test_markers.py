@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture import leg_warnings
 from jaxgait.motion.capture.finding import leg_of
 from jaxgait.motion.capture.leg import Options
@@ -375,3 +376,13 @@ def test_legs_that_lean_are_warned_of():
     warnings = leg_of(swapped(walker.turned(W, lab)), "right").warnings
     assert any(line.startswith("the legs lean by 3") and line.endswith("is it a walk?") for line in warnings)
     assert not any("legs lean" in line for line in leg_of(swapped(W), "right").warnings)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_hip_and_a_knee_that_are_never_seen_together_make_no_stride():
+    """NumPy warned of the mean of their distances."""
+    late = W.time > 2.0
+    lost = {k: np.where((late if k == "RASI" else ~late)[:, None], np.nan, W.markers[k]) for k in ("RASI", "RKNE")}
+    trial = Recording("walk", "walk.trc", W.rate, W.time, W.markers | lost)
+    with pytest.raises(MotionFormatError, match=r"no whole stride|no stride is usable"):
+        measure([trial])

@@ -141,7 +141,6 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
     _check_path(recording, hip)
     thigh = tilt + flexion
     height = float(np.nanmean(hip[:, 1])) / HIP_OF_HEIGHT
-    segments = {name: share * height for name, share in SEGMENTS_OF_HEIGHT.items()}
     notes.append("segment lengths are shares of the body height (Winter), which follows from the hip height")
     points = _points(hip, thigh, thigh - knee, ankle, height)
     return Leg(
@@ -158,7 +157,6 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         heel=np.column_stack([points["heel"], np.full(x.size, np.nan)]),
         pelvis=-tilt,
         axes=Axes(np.diag([forward, 1.0, forward]), ()),
-        segments=segments,
         gaps={},
         notes=tuple(notes),
         warnings=tuple(warnings),
@@ -257,8 +255,9 @@ def _flexion(recording: Recording, side: str, notes: list[str], warnings: list[s
     middle = float(np.nanmedian(recording.angles[name]))
     if abs(middle) > MOST_FLEXION:
         inside, less = "180 degrees minus the flexion? subtract it from 180", "the flexion less 180 degrees? add 180"
+        advice = "degrees instead of rad?" if abs(middle) > 2.0 * np.pi else inside if middle > 0 else less
         what = f"the median of this knee is {np.degrees(middle):.0f} deg, which is no flexion of walking"
-        raise recording.error(what, inside if middle > 0 else less, name)
+        raise recording.error(what, advice, name)
     own, other = signs[name], next((sign for knee, sign in signs.items() if knee != name), 0.0)
     negative = next((knee for knee, sign in signs.items() if sign < 0), name)
     if own * other < 0:

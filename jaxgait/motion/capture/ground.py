@@ -13,7 +13,7 @@ from jaxgait.motion.capture.coordinates import HIP_OF_HEIGHT
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.capture.zeni import SAME_EVENT
-from jaxgait.motion.recording import LOADED_FORCE, NOISE_FORCE, GroundReaction, runs
+from jaxgait.motion.recording import LOADED_FORCE, NOISE_FORCE, GroundReaction, known_median, runs
 from jaxgait.support.checks import count_of
 
 MIN_CONTACT = 0.15
@@ -266,8 +266,7 @@ def _side_of(plate: str) -> str | None:
 
 
 def _distance(point: np.ndarray, foot: np.ndarray) -> float:
-    apart = np.hypot(point[:, 0] - foot[:, 0], point[:, 2] - foot[:, 2])
-    return float(np.nanmedian(apart)) if np.isfinite(apart).any() else np.nan
+    return known_median(np.hypot(point[:, 0] - foot[:, 0], point[:, 2] - foot[:, 2]))
 
 
 def _pressed(leg: Leg, plate: GroundReaction, force: np.ndarray, first: int, last: int) -> np.ndarray:

@@ -90,8 +90,6 @@ class Leg:
     were recorded, `pelvis_tilt` of the opposite sign.
     """
     axes: Axes
-    segments: dict[str, float]
-    """Lengths in m."""
     gaps: dict[str, Float[np.ndarray, " frames"]]
     """1 where a marker of the leg was missing in the recording."""
     notes: tuple[str, ...]

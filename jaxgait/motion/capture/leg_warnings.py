@@ -14,6 +14,7 @@ from jaxgait.motion.capture.maps import MarkerSet
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.capture.strides import StrideCurve, jumps, unlike, unrepeated
 from jaxgait.motion.norms import PEAKS, inside, odd_mass
+from jaxgait.motion.recording import known_median
 from jaxgait.support.checks import count_of, first_few
 
 THIGH_TO_SHANK = (0.75, 1.3)
@@ -78,11 +79,10 @@ def _narrow(leg: Leg, marker_set: MarkerSet) -> list[str]:
     if not marker_set.pelvis or "hip_centre" in marker_set.roles:
         return []
     right, left = (leg.recording.markers[marker_set.asis[side]] for side in ("right", "left"))
-    apart = np.linalg.norm(right - left, axis=1)
-    width = float(np.median(apart[np.isfinite(apart)])) if np.isfinite(apart).any() else PELVIS_WIDTH[0]
+    width = known_median(np.linalg.norm(right - left, axis=1))
     what = f"both ASIS are {1e3 * width:.0f} mm apart, where {1e3 * PELVIS_WIDTH[0]:.0f} to {1e3 * PELVIS_WIDTH[1]:.0f}"
     advice = "the hip joint centre follows from it: misplaced markers, or no z?"
-    return [] if inside(width, PELVIS_WIDTH) else [f"{what} mm is usual: {advice}"]
+    return [] if math.isnan(width) or inside(width, PELVIS_WIDTH) else [f"{what} mm is usual: {advice}"]
 
 
 def _late(leg: Leg, stride_time: float) -> list[str]:
@@ -116,8 +116,7 @@ def _crossed(leg: Leg, marker_set: MarkerSet) -> list[str]:
     markers, outward = leg.recording.markers, leg.axes.rotation[2] * (1.0 if leg.side == "right" else -1.0)
     middle = 0.5 * (markers[marker_set.asis["right"]] + markers[marker_set.asis["left"]])
     names = marker_set.of("knee_lateral", "knee_centre", "ankle_lateral", "ankle_centre")
-    out = {name: (markers[name] - middle) @ outward for name in names}
-    beyond = {name: -float(np.median(x[np.isfinite(x)])) for name, x in out.items() if np.isfinite(x).any()}
+    beyond = {name: -known_median((markers[name] - middle) @ outward) for name in names}
     listed = ", ".join(f"{name} by {1e3 * far:.0f} mm" for name, far in beyond.items() if far > MAX_CROSSING)
     what = f"markers of the {leg.side} leg are beyond the middle of the pelvis: {listed}"
     return [f"{what}: were the labels of both legs swapped?"] if listed else []
@@ -172,7 +171,7 @@ def side_warnings(leg: Leg, other: Leg | None) -> list[str]:
         ends = [(getattr(one.joints, above), getattr(one.joints, below)) for one in (leg, other)]
         if any(upper is None or lower is None for upper, lower in ends):
             continue
-        own, theirs = (float(np.nanmedian(np.linalg.norm(upper - lower, axis=1))) for upper, lower in ends)
+        own, theirs = (known_median(np.linalg.norm(upper - lower, axis=1)) for upper, lower in ends)
         if abs(own - theirs) >= share * 0.5 * (own + theirs):  # (not if they were never seen together)
             found.append(f"{above} to {below} {1e3 * own:.0f} and {1e3 * theirs:.0f} mm")
     what = f"the {leg.side} leg and the {other.side} one differ: {', '.join(found)}"

@@ -82,7 +82,6 @@ def from_markers(recording: Recording, side: str, marker_set: MarkerSet, options
         heel=body.ankle if body.heel is None else body.heel,
         pelvis=_pelvis_tilt(turned, marker_set),
         axes=axes,
-        segments=_segments(plane),
         gaps={name: gap.astype(float) for name, gap in missing.items() if gap.any()},
         notes=(*notes, *axes.notes, *body.notes, *knee_notes),
         warnings=tuple(warnings),
@@ -185,9 +184,3 @@ def _pelvis_tilt(markers: Mapping[str, np.ndarray], marker_set: MarkerSet) -> np
     ends = (marker_set.asis.values(), marker_set.back_of_pelvis)
     front, back = (np.mean([markers[name] for name in names], axis=0) for names in ends)
     return np.arctan2(back[:, 1] - front[:, 1], front[:, 0] - back[:, 0])
-
-
-def _segments(plane: Mapping[str, Plane]) -> dict[str, float]:
-    """Mean lengths in m of thigh and shank in the sagittal plane."""
-    long = lambda a, b: float(np.nanmean(np.hypot(*(plane[a] - plane[b]).T)))
-    return {"thigh_m": long("hip", "knee"), "shank_m": long("knee", "ankle")}

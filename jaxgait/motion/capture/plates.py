@@ -23,7 +23,7 @@ from jaxgait.motion.capture.ground import (
 from jaxgait.motion.capture.leg import Leg
 from jaxgait.motion.capture.smoothing import sampled_at
 from jaxgait.motion.capture.zeni import MotionEvents
-from jaxgait.motion.recording import GroundReaction, runs
+from jaxgait.motion.recording import GroundReaction, known_median, runs
 
 MAX_CENTRE_DISTANCE = 50.0
 """Distance in m of a centre of pressure from the origin that no laboratory has."""
@@ -150,7 +150,7 @@ def _scale(leg: Leg, load: Load | None) -> list[str]:
         for plate, v in zip(plates, vertical, strict=True)
         if plate.point is not None
     ]
-    middle = [float(np.nanmedian(x.max(axis=1))) for x in pressed if np.isfinite(x.max(axis=1, initial=0.0)).any()]
+    middle = [x for x in (known_median(point.max(axis=1, initial=0.0)) for point in pressed) if np.isfinite(x)]
     if middle and min(middle) > MAX_CENTRE_DISTANCE:
         what = f"the centre of pressure is {min(middle):.4g} m from the laboratory's origin, and no force is used"
         return [f"{what}: millimetres instead of m?"]
@@ -184,7 +184,7 @@ def _surface(leg: Leg, plates: Sequence[GroundReaction]) -> list[str]:
         for plate in plates
         if plate.point is not None
     ]
-    heights = [float(np.nanmedian(x)) for x in pressed if np.isfinite(x).any()]
+    heights = [x for x in map(known_median, pressed) if np.isfinite(x)]
     off = float(np.median([x + lift for x in heights])) if any(heights) else 0.0
     word = "above" if off > 0 else "below"
     what = f"the surface of the plates is {1e3 * abs(off):.0f} mm {word} the floor that heights are from"

@@ -184,26 +184,22 @@ def _unused(trial: Trial, strides: Sequence[StrideCurve]) -> str:
     reasons = [f"at {s.start:.2f} s {s.reason}" for s in strides if s.trial == name]
     if reasons:
         return f"{name} gives no stride of the {side} leg: {'; '.join(reasons[:2])}"
-    count = checks.count_of(trial.own.events.strikes.size, "heel strike", "heel strikes")
-    return f"{name} gives no stride of the {side} leg: it has {count}, and a whole stride needs two"
+    return f"{name} gives no stride of the {side} leg: it has {_strikes(trial)}, and a whole stride needs two"
 
 
 def lengths_of(trials: Sequence[Trial], strides: Sequence[StrideCurve]) -> dict[str, dict[str, float]]:
     """Lengths in m of the segments by trial, of those that have kept strides."""
     kept = cutting.by_trial([s for s in strides if not s.reason])
-    return {t.name: segments_of([t.leg], kept[t.name]) for t in trials if t.name in kept}
+    return {t.name: segments_of(kept[t.name], marked=False) for t in trials if t.name in kept}
 
 
-def segments_of(legs: Sequence[Leg], kept: Sequence[StrideCurve]) -> dict[str, float]:
-    """Lengths in m over the kept strides, and where ankle, heel and toe are in the flat foot."""
-    lengths = {k: float(np.mean([leg.segments[k] for leg in legs])) for k in legs[0].segments}
-    for name, (above, below) in {"thigh_m": ("hip", "knee"), "shank_m": ("knee", "ankle")}.items():
-        if name in lengths and {above, below} <= kept[0].points.keys():
-            lengths[name] = float(np.mean([np.hypot(*(s.points[above] - s.points[below]).T) for s in kept]))
+def segments_of(kept: Sequence[StrideCurve], *, marked: bool) -> dict[str, float]:
+    """Lengths in m over the kept strides, and if markers show it, where ankle, heel and toe are in the flat foot."""
+    mean = lambda a, b: float(np.mean([np.hypot(*(s.points[a] - s.points[b]).T) for s in kept]))
+    lengths = {"thigh_m": mean("hip", "knee"), "shank_m": mean("knee", "ankle")}
     flat = lambda name: np.mean([s.points[name][cutting.FLAT] for s in kept], axis=(0, 1))
-    there = kept[0].points
-    if "ankle" in there and legs[0].foot is not None:
-        ankle = flat("ankle")
+    if marked:
+        there, ankle = kept[0].points, flat("ankle")
         lengths["ankle_height_m"] = float(ankle[1])
         lengths |= {"ankle_to_heel_marker_back_m": float(ankle[0] - flat("heel")[0])} if "heel" in there else {}
         lengths |= {"ankle_to_toe_marker_fwd_m": float(flat("toe")[0] - ankle[0])} if "toe" in there else {}

@@ -11,7 +11,7 @@ from jaxgait.motion.capture.axes import axes_of, handed
 from jaxgait.motion.capture.joints import KEEP, Standing, stand
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.maps import MarkerSet
-from jaxgait.motion.recording import Recording
+from jaxgait.motion.recording import Recording, known_median
 
 STANDING_SWAY = 0.03
 """Standard deviation in m of a marker's position above which the person does not stand still."""
@@ -89,5 +89,4 @@ def standing_warnings(static: Recording, recording: Recording, there: MarkerSet,
 
 def _apart(recording: Recording, a: str, b: str) -> float:
     """The distance in m of two markers, the median; NaN if they were never seen together."""
-    apart = np.linalg.norm(recording.markers[a] - recording.markers[b], axis=1)
-    return float(np.nanmedian(apart)) if np.isfinite(apart).any() else math.nan
+    return known_median(np.linalg.norm(recording.markers[a] - recording.markers[b], axis=1))

@@ -352,7 +352,7 @@ def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[st
     kept = [s for s in strides if not s.reason]
     closed = {k: cutting.closed(np.mean([s.signals[k] for s in kept], axis=0)) for k in WALK_SIGNALS}
     load, odd = _mean_load(kept)
-    segments = segments_of(legs, kept)
+    segments = segments_of(kept, marked=marked)
     loads = [t.own.load for t in trials]
     dynamics, how = dynamics_of(legs, loads, kept if load else (), body.get("mass_kg"), segments)
     found = (
