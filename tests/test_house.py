@@ -210,6 +210,7 @@ COVERED = {
     "motion/harmonics.py": "motion/test_record.py",
     "motion/norms.py": "motion/test_verdict.py",
     "motion/recording.py": "motion/test_readers.py",
+    "motion/rounding.py": "motion/test_clock.py",
     "motion/stride.py": "motion/test_drive.py",
     "motion/text.py": "motion/test_table.py",
     "native/arrays.py": "native/test_looping.py",

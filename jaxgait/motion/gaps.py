@@ -10,10 +10,14 @@ import numpy as np
 from jaxgait.motion import MotionWarning, norms
 from jaxgait.motion.capture.smoothing import MAX_GAP, described_gaps, fill
 from jaxgait.motion.recording import runs
+from jaxgait.motion.rounding import rounded_line
 from jaxgait.support.checks import warn_user
 
 if TYPE_CHECKING:
     from jaxgait.motion.stride import Stride
+
+MANY = 0.05
+"""Share of the rows above which rows that seem to be missing at even intervals are none: the times are rounded."""
 
 
 def without_gaps(stride: Stride) -> Stride:
@@ -87,10 +91,15 @@ def _check_ends(stride: Stride, timed: np.ndarray) -> None:
 
 
 def _with_missing_rows(stride: Stride) -> Stride:
-    """The stride with rows that are NaN where rows are missing between others at even times, or have no time."""
+    """The stride with rows that are NaN where rows are missing between others at even times, or have no time.
+
+    Times that are even but for their rounding are made even.
+    """
     timed = ~np.isnan(stride.time)
     _check_ends(stride, timed)
     time = stride.time[timed]
+    if time.size > 2 and np.isfinite(stride.time).all() and (line := rounded_line(time, MANY)) is not None:
+        return dataclasses.replace(stride, time=line[0] + line[1] * np.arange(time.size))
     steps = np.diff(time)
     usual = float(np.median(steps)) if steps.size else 0.0
     ratio = steps / usual if usual > 0 else np.ones(steps.size)

@@ -1,5 +1,7 @@
 """Gaps of one stride in columns: filled as those of markers, in files and tables alike."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.smoothing import MAX_GAP, fill
 from jaxgait.motion.embedded import REFERENCE_GAITS
+from jaxgait.motion.gaps import without_gaps
 from jaxgait.motion.stride import embedded_stride, read_stride, table_stride
 
 
@@ -73,3 +76,14 @@ def test_the_error_of_a_filled_gap_is_as_the_docs_say():
     for seconds, largest, median in ((0.1, 3.0, 1.0), (0.2, 7.0, 2.0)):
         assert max(found[seconds]) == pytest.approx(largest, abs=0.5)
         assert np.median(found[seconds]) == pytest.approx(median, abs=0.5)
+
+
+@pytest.mark.parametrize("period", [0.9, 1.127, 1.5])
+@pytest.mark.filterwarnings("error::jaxgait.motion.MotionWarning")
+def test_times_that_are_rounded_to_hundredths_of_a_second_have_no_gaps(period):
+    """At 101 times in 1.127 s, twelve rows seemed to be missing; in 0.9 s, times stood still."""
+    gait = embedded_stride("rajagopal_1.26ms")
+    time = np.linspace(0.0, period, 101)
+    found = without_gaps(dataclasses.replace(gait, time=np.round(time, 2)))
+    np.testing.assert_allclose(found.time - found.time[0], time, atol=2e-3)
+    assert found.signals["knee_rad"] is gait.signals["knee_rad"]

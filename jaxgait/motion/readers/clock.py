@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxgait.motion import MotionFormatError
+from jaxgait.motion.rounding import last_digit, rounded_line
 from jaxgait.support.checks import count_of
 
 ROUNDED_STEPS = 0.1
@@ -109,14 +110,12 @@ def clock(
         )
     _check_increasing(file, time, lines)
     steps, span, rows = np.diff(time), float(time[-1] - time[0]), np.arange(time.size)
-    usual, quantum = float(np.median(steps)), _quantum(time)
+    usual, quantum = float(np.median(steps)), last_digit(time)
     mean, is_whole = (time.size - 1) / span, bool(np.all(np.abs(steps / usual - 1) < MAX_JITTER))
     rounding, start = max(quantum, 1e-6) / span, float(time[0])
-    step, first = (float(x) for x in np.polyfit(rows, time, 1))
-    if abs(usual / step - 1) > RATE_AGREEMENT and np.ptp(time - rows * step) <= 1.1 * quantum:
-        # 1080 Hz in whole ms, of which some are written twice: the usual step would be that of 1000 Hz
-        mean, is_whole, start = 1 / step, True, first
-        rounding *= 3.0 / math.sqrt(time.size)  # three standard errors of the fit
+    if (line := rounded_line(time, RATE_AGREEMENT)) is not None:
+        start, mean, is_whole = line[0], 1 / line[1], True
+        rounding *= 3.0 / math.sqrt(time.size)  # three standard errors of the fitted step
     rate, warnings = _rate(mean, mean if is_whole else 1 / usual, stated, rounding)
     if rate < LOWEST_RATE:
         what = f"frames are {1 / rate:.4g} s apart, too far to show a walk"
@@ -167,21 +166,12 @@ def _rate(mean: float, usual: float, stated: float | None, rounding: float) -> t
     return rate, (f"the header states {stated:g} Hz, the times give {rate:.6g} Hz: the latter is used",)
 
 
-def _quantum(time: np.ndarray) -> float:
-    """The power of ten in s of which all times are multiples; 0 below 1 microsecond."""
-    for digits in range(7):
-        scaled = time * 10.0**digits
-        if np.max(np.abs(scaled - np.round(scaled))) < 1e-6 * max(1.0, float(np.max(np.abs(scaled)))) ** 0.5:
-            return 10.0**-digits
-    return 0.0
-
-
 def _resampled(time: np.ndarray, mean: float, rate: float, warnings: tuple[str, ...]) -> Clock:
     """Times without missing frames that are uneven, or have another mean rate than the one in Hz, are interpolated."""
     steps = np.diff(time)
     worst = float(np.max(np.abs(steps / np.median(steps) - 1)))
     off = float(np.max(np.abs((time - time[0]) * mean - np.arange(time.size))))
-    is_even = off <= max(ROUNDED_STEPS, 0.55 * _quantum(time) * mean)
+    is_even = off <= max(ROUNDED_STEPS, 0.55 * last_digit(time) * mean)
     why = f"the times give {mean:.4g} Hz, the header {rate:.6g} Hz" if is_even else ""
     note = f"{why or f'times are uneven (steps differ by up to {worst:.0%})'}: resampled at {rate:.6g} Hz"
     even = time[0] + np.arange(int((time[-1] - time[0]) * rate + 1e-6) + 1) / rate
@@ -197,7 +187,7 @@ def _uneven(file: str, time: np.ndarray, lines: np.ndarray, rate: float, warning
     if count * (1 - MAX_MISSING) > time.size:
         what = f"of {count} frames at {rate:.6g} Hz only {time.size} are there"
         raise MotionFormatError(what, "export all frames", file, int(lines[worst]) + 1, "time")
-    off, rounding = float(np.max(np.abs(position - frame))), 0.55 * _quantum(time) * rate
+    off, rounding = float(np.max(np.abs(position - frame))), 0.55 * last_digit(time) * rate
     if np.any(np.diff(frame) < 1) or off > max(0.25, rounding):
         what = (
             f"times are too uneven: a step of {steps[worst - 1] / rate:.4g} s, where the usual one is {1 / rate:.4g} s"
