@@ -16,8 +16,8 @@ from jaxgait.support.checks import warn_user
 if TYPE_CHECKING:
     from jaxgait.motion.stride import Stride
 
-MANY = 0.05
-"""Share of the rows above which rows that seem to be missing at even intervals are none: the times are rounded."""
+ROUNDED = 0.1
+"""Deviation from even times, in steps, up to which rounded ones are left as they are."""
 
 
 def without_gaps(stride: Stride) -> Stride:
@@ -98,8 +98,10 @@ def _with_missing_rows(stride: Stride) -> Stride:
     timed = ~np.isnan(stride.time)
     _check_ends(stride, timed)
     time = stride.time[timed]
-    if time.size > 2 and np.isfinite(stride.time).all() and (line := rounded_line(time, MANY)) is not None:
-        return dataclasses.replace(stride, time=line[0] + line[1] * np.arange(time.size))
+    if time.size > 2 and np.isfinite(stride.time).all() and (line := rounded_line(time)) is not None:
+        even = line[0] + line[1] * np.arange(time.size)
+        if np.max(np.abs(time - even)) > ROUNDED * line[1]:
+            return dataclasses.replace(stride, time=even)
     steps = np.diff(time)
     usual = float(np.median(steps)) if steps.size else 0.0
     ratio = steps / usual if usual > 0 else np.ones(steps.size)

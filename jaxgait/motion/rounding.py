@@ -5,6 +5,11 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+LEAST, FEWEST = 0.02, 5.0
+"""Share and number of the rows that seem to be missing, or to be too many, if the step is a multiple of the last digit,
+above which it is none: fewer may be missing at even intervals by chance.
+"""
+
 
 def last_digit(time: Float[np.ndarray, " rows"]) -> float:
     """The power of ten in s of which all times are multiples; 0 below 1 microsecond.
@@ -22,24 +27,21 @@ def last_digit(time: Float[np.ndarray, " rows"]) -> float:
     return 0.0
 
 
-def rounded_line(time: Float[np.ndarray, " rows"], least: float) -> tuple[float, float] | None:
+def rounded_line(time: Float[np.ndarray, " rows"]) -> tuple[float, float] | None:
     """Start and step in s of even times whose step is no multiple of their last digit, to which they are rounded.
 
-    None for others, such as those of frames of which some are missing: they are not so near to even ones.
-
-    Args:
-        time: finite, and of two rows or more.
-        least: difference of the step from multiples of the last digit, as a share of it, above which it is none.
+    None for others, such as those of frames of which some are missing: they are not so near to even ones. `time` is
+    finite, and has two rows or more.
 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.motion.rounding import rounded_line
-        >>> start, step = rounded_line(np.round(np.arange(1000) / 900.0, 3), least=0.02)
-        >>> print(round(1.0 / step, 2), rounded_line(np.arange(1000) / 1000.0, least=0.02))  # Hz
+        >>> start, step = rounded_line(np.round(np.arange(1000) / 900.0, 3))
+        >>> print(round(1.0 / step, 2), rounded_line(np.arange(1000) / 1000.0))  # Hz
         900.0 None
     """
     rows, digit = np.arange(time.size), last_digit(time)
     step, start = (float(x) for x in np.polyfit(rows, time, 1))
     if not digit or np.ptp(time - step * rows) > 1.2 * digit:  # rounding makes 1, the fit of few rows a little more
         return None
-    return (start, step) if abs(step - digit * round(step / digit)) > least * abs(step) else None
+    return (start, step) if abs(step / digit - round(step / digit)) > max(LEAST, FEWEST / time.size) else None

@@ -113,7 +113,7 @@ def clock(
     usual, quantum = float(np.median(steps)), last_digit(time)
     mean, is_whole = (time.size - 1) / span, bool(np.all(np.abs(steps / usual - 1) < MAX_JITTER))
     rounding, start = max(quantum, 1e-6) / span, float(time[0])
-    if (line := rounded_line(time, RATE_AGREEMENT)) is not None:
+    if (line := rounded_line(time)) is not None:
         start, mean, is_whole = line[0], 1 / line[1], True
         rounding *= 3.0 / math.sqrt(time.size)  # three standard errors of the fitted step
     rate, warnings = _rate(mean, mean if is_whole else 1 / usual, stated, rounding)
