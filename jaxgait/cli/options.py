@@ -228,7 +228,9 @@ def check_files(command: object) -> None:
     """
     given = [getattr(command, name, None) or () for name in _READ]
     read = [[one] if isinstance(one, str | pathlib.Path) else one for one in given]
-    for paths in read:
+    for option, paths in zip(_READ, read, strict=True):
+        if option == "motion" and hasattr(command, "measured"):
+            continue  # of a fit: one for each curve, of which a person may have several
         names = [pathlib.Path(path).resolve() for path in paths]
         if twice := [path for i, path in enumerate(paths) if names[i] in names[:i]]:
             raise ValueError(f"{twice[0]} is given twice, and would count twice: give it once")

@@ -14,6 +14,7 @@ from scipy.integrate import solve_ivp
 from jaxgait import cli, fit, simulate, with_parameters
 from jaxgait.calibration.describe import _rounded
 from jaxgait.cli.commands import Fit
+from jaxgait.cli.options import check_files
 from jaxgait.models.bungee.model import Bungee
 
 TRUTH = {"stiffness": 26.0, "rope_length": 28.0}
@@ -154,6 +155,13 @@ def test_what_is_known_of_one_curve_is_recorded(jumps, tmp_path, capsys):
 
 def _out(capsys):
     return capsys.readouterr().out
+
+
+def test_curves_of_one_person_have_one_motion_each():
+    """Three curves of two people were an error: a motion would count twice."""
+    check_files(Fit(model="knee", measured=("a.csv", "b.csv", "c.csv"), motion=("anna.json", "anna.json", "ben.json")))
+    with pytest.raises(ValueError, match="a.csv is given twice"):
+        check_files(Fit(model="knee", measured=("a.csv", "a.csv"), motion=("anna.json", "ben.json")))
 
 
 @pytest.mark.slow
