@@ -160,7 +160,7 @@ def _out(capsys):
 def test_curves_of_one_person_have_one_motion_each():
     """Three curves of two people were an error: a motion would count twice."""
     check_files(Fit(model="knee", measured=("a.csv", "b.csv", "c.csv"), motion=("anna.json", "anna.json", "ben.json")))
-    with pytest.raises(ValueError, match="a.csv is given twice"):
+    with pytest.raises(ValueError, match=r"a\.csv is given twice"):
         check_files(Fit(model="knee", measured=("a.csv", "a.csv"), motion=("anna.json", "ben.json")))
 
 
