@@ -267,6 +267,9 @@ def _person(stated: Mapping[str, Any], file: str) -> Person | None:
 
 def _columns(header: Header) -> dict[str, int]:
     """Positions of the columns of a stride, angles in rad or else in deg."""
+    if {"hip_height", "toe_off"} <= {name.partition(" (")[0] for name in header.names}:
+        what = "holds the strides of a measured walk over percent of the gait cycle"
+        raise MotionFormatError(what, "give the recording, the walk as .json, or in Python the Walk", header.file)
     degrees = {k: k.removesuffix("_rad") + "_deg" for k, unit in SIGNALS.items() if unit == "rad"}
     wanted = (degrees[k] if k not in header.names and degrees.get(k) in header.names else k for k in SIGNALS)
     shank, advice = _of_shank(header.names)

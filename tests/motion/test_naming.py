@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+from jaxgait.exporting import export
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.maps import read_map
 from jaxgait.motion.capture.walk import measure
@@ -67,6 +68,16 @@ def test_markers_are_no_stride_whatever_their_names(label, tmp_path):
     (tmp_path / "walk.csv").write_text("\n".join(lines))
     found = recording_of(tmp_path / "walk.csv")
     assert found is not None and set(W.markers) < set(found.markers)
+
+
+def test_strides_over_percent_of_the_gait_cycle_are_no_motion(tmp_path):
+    """The advice was to name their columns as joint angles are named."""
+    (tmp_path / "walk.trc").write_text(walker.trc(W))
+    walk = measure([read_recording(tmp_path / "walk.trc")])
+    export(walk, tmp_path / "walk.csv")
+    for motion in (str(tmp_path / "walk.csv"), walk.to_dataset().to_dataframe()):
+        with pytest.raises(MotionFormatError, match="holds the strides of a measured walk over percent"):
+            motion_drive(motion)
 
 
 def test_a_speed_that_is_told_wins():
