@@ -91,6 +91,8 @@ def test_lines_of_units_and_brackets_agree(tmp_path):
     _same(_table(tmp_path, _angles("{} (deg)", "{} (mm)", 180 / np.pi, 1e3), line))
     with pytest.raises(MotionFormatError, match="pelvis_tx: its label states m, the line of units mm; correct one"):
         _table(tmp_path, _angles(metre="{} (m)"), line)
+    with pytest.raises(MotionFormatError, match="label states rad, the line of units m; correct one"):
+        _table(tmp_path, _angles("{} (rad)"), "s," + ",".join("m" for _ in TRIAL.angles))
     with pytest.raises(MotionFormatError, match="hip_flexion_r: its label states rad, the header inDegrees=yes"):
         _read(tmp_path, "inDegrees=yes\nendheader\ntime\thip_flexion_r (rad)\n0.00\t0.1\n0.01\t0.2\n", "a.mot")
     with pytest.raises(MotionFormatError, match="column hip_flexion_r: m is no unit of an angle; write it in deg or"):

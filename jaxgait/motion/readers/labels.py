@@ -367,7 +367,7 @@ def length_unit(
         return LENGTHS[known], [], []
     if not fits:
         what = f"markers are {size:.4g} apart (in units of the file), which is not the size of a body in m, cm or mm"
-        likely = next((word for word, metres in _usual_sizes(size).items()), "")
+        likely = next(iter(_usual_sizes(size)), "")
         advice = f"in {likely} it is: state the unit" if likely and not known else "check the unit of the export"
         raise MotionFormatError(what, advice, file)
     if known in LENGTHS:
@@ -378,11 +378,8 @@ def length_unit(
     others = _usual_sizes(size)
     if others and not inside(own, USUAL_SIZE):
         other, usual = next(iter(others.items()))
-        return (
-            LENGTHS[fits[0]],
-            [],
-            [f"{note}, a body of {own:.2f} m; in {other} it is of {usual:.2f} m: state the unit"],
-        )
+        doubt = f"{note}, a body of {own:.2f} m; in {other} it is of {usual:.2f} m: state the unit"
+        return LENGTHS[fits[0]], [], [doubt]
     return LENGTHS[fits[0]], [note], []
 
 

@@ -17,7 +17,8 @@ TIMES = {"s": 1.0, "ms": 1e-3}
 _SAME = {"sec": "s", "second": "s", "seconds": "s", "°": "deg", "degree": "deg", "degrees": "deg"}
 _SAME |= {"radian": "rad", "radians": "rad"}
 """Other words for units."""
-_SIZES = {**labels.LENGTHS, **labels.FORCES, **ANGLES, **TIMES}
+_KINDS: tuple[Mapping[str, float], ...] = (labels.LENGTHS, labels.FORCES, ANGLES, TIMES)
+_READ = frozenset().union(*_KINDS)
 _OTHERS = {"n.mm", "nm", "nmm", "n m", "mm/s", "mm/s^2", "m/s", "m/s^2", "deg/s", "deg/s^2", "rad/s", "rad/s^2"}
 _OTHERS |= {"v", "mv", "uv", "µv", "%", "w", "n/kg", "nm/kg", "nmm/kg", "n.mm/kg", "n.m", "n.m/kg", "w/kg"}
 """Units of quantities that are not read, in lower case."""
@@ -48,7 +49,7 @@ def units_of(row: Sequence[str]) -> tuple[list[str], list[str]]:
         (['s', 'deg', '', 'furlong'], ['furlong'])
     """
     found = [_SAME.get(unit, unit) for unit in map(labels.unit_of, row)]
-    return found, sorted({unit for unit in found if unit and unit not in _SIZES and unit not in _OTHERS})
+    return found, sorted({unit for unit in found if unit and unit not in _READ and unit not in _OTHERS})
 
 
 def without_unit(label: str) -> tuple[str, str]:
@@ -66,7 +67,7 @@ def without_unit(label: str) -> tuple[str, str]:
     """
     found = _IN_BRACKETS.fullmatch(label.strip())
     ((unit,), _) = units_of([found["unit"]]) if found else ([""], [])
-    name, unit = (found["name"], unit) if found and unit in _SIZES and unit not in _NO_UNITS else (label, "")
+    name, unit = (found["name"], unit) if found and unit in _READ and unit not in _NO_UNITS else (label, "")
     own = re.sub(r"[\s_-]+", "_", name.strip()).lower()
     return own if own in COLUMNS else name, unit
 
@@ -93,13 +94,12 @@ def agreed(file: str, names: Sequence[str], own: Sequence[str], line: Sequence[s
         MotionFormatError: walk.csv, column pelvis_ty: its label states mm, the line of units m; correct one of them
     """
     below = [*line, *[""] * len(names)][: len(names)]
-    for name, one, other in zip(names, own, below, strict=True):
-        if one and other and _SIZES.get(other, math.nan) != _SIZES[one]:
-            what = f"its label states {one}, the line of units {other}"
-            raise MotionFormatError(what, "correct one of them", file, column=name)
     found = [one or other for one, other in zip(own, below, strict=True)]
-    for name, unit in zip(names, found, strict=True):
-        known: Mapping[str, float] = labels.LENGTHS if is_length(name) else ANGLES
+    for name, unit, other in zip(names, found, below, strict=True):
+        if other and unit != other and not any(kind.get(unit, math.nan) == kind.get(other) for kind in _KINDS):
+            what = f"its label states {unit}, the line of units {other}"
+            raise MotionFormatError(what, "correct one of them", file, column=name)
+        known = labels.LENGTHS if is_length(name) else ANGLES
         if name in COLUMNS and unit and unit not in known:
             kind, units = ("a length", "m or mm") if is_length(name) else ("an angle", "deg or rad")
             raise MotionFormatError(f"{unit} is no unit of {kind}", f"write it in {units}", file, column=name)
