@@ -24,8 +24,8 @@ LONG = 40_000
 
 MAX_VALUES = 100_000
 """Largest number of values of a kernel on CPUs. LLVM's time grows faster than in proportion to it, XLA's does not: the
-first run of a leg of three links in space (37 000 values) takes 7 s with a kernel and 15 s without, and the next 0.1
-and 1.9 s (`experiments.benchmarks.trees`). The limit is almost three times that number."""
+first run of a leg of three links in space (16 000 values) takes 4 s with a kernel and 12 s without, and the next 0.1
+and 1.1 s, its first derivative (34 000) 8 s (`experiments.benchmarks.trees`). The limit is three times that number."""
 
 
 class Unsupported(Exception):
