@@ -344,13 +344,10 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettin
             size = at.size if gained else size
             if ended.message == USED_UP or (guided and not (gained and at.steep(x))):
                 break
-            again = (
-                x
-                if guided or (name == "COBYQA" and at.flat(float(1.0 / abs(at.scale))))
-                else at.better_nearby(x)
-                if at.left >= 2 * len(x)
-                else None
-            )
+            if guided or (name == "COBYQA" and at.flat(float(1.0 / abs(at.scale)))):
+                again = x
+            else:
+                again = at.better_nearby(x) if at.left >= 2 * len(x) else None
             if again is None:
                 modelled = name == "COBYQA" and ended.converged and at.left >= 2 * len(x)
                 ended = ended._replace(kinked=modelled and at.kinked(x))
