@@ -118,7 +118,8 @@ def members_dims(scan: xr.Dataset) -> tuple[str, ...]:
         shared = set.intersection(*(set(x.dims) for x in results)) if results else set()
         dims = [str(d) for d in scan.dims if d in shared and d not in ("time", "instant", "event")]
     if not dims and "status" in scan:
-        raise ValueError("this is one member of a scan, or an average: explore(again(member)) shows a member's motion")
+        run_it = "`jaxgait run` with its parameters, or in Python explore(again(member)), shows a member's motion"
+        raise ValueError(f"this is one member of a scan, or an average, without time histories: {run_it}")
     if not dims:
         raise ValueError("this is not a scan, its results share no dimension")
     return tuple(dims)
