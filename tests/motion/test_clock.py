@@ -63,6 +63,14 @@ def test_rounded_times_are_those_of_all_frames(rate, digits, start):
     np.testing.assert_allclose(found.time, true, atol=0.5 * 10.0**-digits)
 
 
+def test_rounded_times_at_another_rate_than_the_stated_one_are_not_uneven():
+    """Of a camera at 59.94 Hz whose header says 60, written in hundredths of a second."""
+    true = np.arange(180) / 59.94
+    found = clock("walk.csv", np.round(true, 2), np.arange(1, 181), stated=60.0)
+    assert found.rate == 60.0 and found.notes == ("the times give 59.9 Hz, the header 60 Hz: resampled at 60 Hz",)
+    assert np.abs(found.on(true) - found.time).max() < 0.005
+
+
 @pytest.mark.parametrize(("rate", "lost"), [(100, 1), (1000, 150)])
 def test_missing_frames_of_rounded_times_are_gaps(rate, lost):
     time = np.arange(3 * rate) / rate

@@ -129,7 +129,7 @@ def clock(
         rounded = f"times are rounded (by up to {off:.2g} frames): frame / {rate:g} Hz is used"
         return Clock(rate, even, None, None, (rounded,) if off > ROUNDED_STEPS else (), warnings)
     if is_whole:
-        return _resampled(time, mean, rate, warnings)
+        return _resampled(time if line is None else start + rows / mean, mean, rate, warnings)
     counted_rate = float(np.round(steps / usual).sum()) / span
     return _uneven(file, time, lines, counted_rate if stated is None else rate, warnings)
 
