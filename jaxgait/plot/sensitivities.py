@@ -117,9 +117,9 @@ def _bars(ax: Axes, one: xr.Dataset, colours: list[str]) -> BarContainer:
 
 def _runs(ax: Axes, differences: np.ndarray, edge: float, unit: float) -> None:
     """A circle for each difference of runs; beyond an edge, where it would squeeze the bars, a number with an arrow."""
-    far = np.abs(differences) > edge
+    far = np.abs(differences) > (edge or np.inf)  # (without bars, nothing is squeezed)
     ax.plot(np.where(far, np.nan, differences), range(len(far)), "o", color="black", mfc="white", ms=4)
-    for i in np.flatnonzero(far if edge else []).tolist():
+    for i in np.flatnonzero(far).tolist():
         right, number = differences[i] > 0.0, f"{differences[i] / unit:.3g}"
         end, side = (edge, "right") if right else (-edge, "left")
         ax.plot(end, i, ls="")  # within the limits

@@ -70,6 +70,8 @@ def test_a_run_far_beyond_the_bars_is_a_number_and_does_not_squeeze_them():
     ax = tornado(made([[3.0, -2.0, 0.5]], [[3.1, -55.0, np.nan]])).axes[0]
     assert [text.get_text() for text in ax.texts] == ["◄ -55"] and ax.get_xlim()[0] > -10.0
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), [3.1, np.nan, np.nan])
+    flat = tornado(made([[0.0, 0.0]], [[2.0, np.nan]])).axes[0]
+    np.testing.assert_array_equal(flat.lines[0].get_xdata(), [2.0, np.nan])
 
 
 def test_bars_that_runs_do_not_confirm_are_hatched():
