@@ -45,6 +45,7 @@ CASES = [
     ("simulate(RigidWalker(), dt=LABELLED(-1.0, 'ms'))", "ValueError", "a positive number of seconds, got -0.001"),
     ("simulate(Bungee(), max_step=LABELLED(1.0, 'kg'))", "ValueError", "max_step is in 'kg', but a time in 's': give"),
     ("PoincareMap(max_time=LABELLED(-0.1, 'min'))", "ValueError", "a positive number of seconds, got -6.0"),
+    ("integrate(Bungee(), LABELLED([0.0, 1.0], 'kg'))", "ValueError", "ts is in 'kg', but a time in 's': give"),
     # event-driven runs and periodic gaits
     ("hybrid(RigidWalker(), events=1, t_end=1.0)", "TypeError", "phases and transitions, such as RollingWalker()"),
     ("hybrid(RollingWalker(), events=0, t_end=1.0)", "ValueError", "events must be a whole number, at least 1, got 0"),

@@ -39,6 +39,7 @@ from jaxgait.solve.solvers import (
 from jaxgait.solve.steps import all_finite, start_state
 from jaxgait.solve.watch import Watching, located
 from jaxgait.support import checks
+from jaxgait.support.units import seconds
 
 FLOAT64_RETRY = "float64"
 """Name of the last retry of members that failed in float32."""
@@ -270,7 +271,8 @@ def integrate(
 
 
 def _times(ts: Any) -> Float[Array, " times"]:
-    """Given times in s as an array."""
+    """Given times as an array, in s."""
+    ts = seconds("ts", ts)
     if np.ndim(ts) != 1 or np.size(ts) == 0 or (checks.is_concrete(ts) and checks.as_array(ts).dtype.kind not in "fiu"):
         what = "a vector of numbers, such as jnp.linspace(0.0, 10.0, 101)"
         raise ValueError(f"ts must be times in s, {what}, got {checks.shown(ts)}")
