@@ -53,7 +53,8 @@ def as_solver(solver: Any, *, unrolled: bool = True) -> diffrax.AbstractSolver:
     if isinstance(solver, diffrax.AbstractSolver):
         return solver
     if isinstance(solver, str) and solver in SOLVERS:
-        return (SOLVERS[solver] if unrolled else getattr(diffrax, solver, SOLVERS[solver]))()
+        own = SOLVERS[solver]
+        return (own if unrolled or issubclass(own, AbstractRosenbrock) else getattr(diffrax, solver, own))()
     if like := [own for own, others in _LIKE.items() if str(solver).lower() in others.split()]:
         raise ValueError(f"no solver {solver!r}: the one here that is most like it is {like[0]!r}")
     if isinstance(solver, str) and isinstance(getattr(diffrax, solver, None), type(diffrax.AbstractSolver)):

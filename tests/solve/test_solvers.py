@@ -12,6 +12,7 @@ from jaxgait.models.tree import TreeModel
 from jaxgait.solve.explicit import RK4, Tsit5
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.resolving import Resolving
+from jaxgait.solve.rosenbrock import Ros4
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth
 from jaxgait.solve.solvers import SOLVERS, as_solver
@@ -86,13 +87,15 @@ def test_schemes_take_solvers_by_name():
         assert isinstance(scheme.solver, Verner8)
 
 
-def test_explicit_solvers_by_name_suit_long_vector_fields():
+def test_explicit_solvers_by_name_suit_long_vector_fields(monkeypatch):
     """Their stages are a loop, as by default."""
     pendulum = TreeModel([Link("leg", None, hinge((0.0, 1.0, 0.0)), mass=1.0, com=(0.0, 0.0, -0.5))])
     default, named = Smooth.of(pendulum), Smooth.of(pendulum, solver="Tsit5")
     assert type(named.solver) is type(default.solver) is type(scheme_for(pendulum, solver="Tsit5").solver)
     assert isinstance(named.solver, diffrax.Tsit5) and isinstance(Smooth.of(Oscillator(), solver="Tsit5").solver, Tsit5)
     assert isinstance(Smooth.of(pendulum, solver="Verner8").solver, Verner8)  # diffrax has none
+    monkeypatch.setattr(diffrax, "Ros4", diffrax.Kvaerno4, raising=False)  # as later versions may
+    assert isinstance(Smooth.of(pendulum, solver="Ros4").solver, Ros4)
 
 
 @pytest.mark.parametrize("wrong", ["Vernr8", "LSODA", "adaptive", None, diffrax.Tsit5])
