@@ -91,7 +91,8 @@ def search(request: Any, options: Mapping[str, Any]) -> Request:
         raise ValueError("--robust needs scenarios: give --across NAME=a,b,c or several --motion")
     stride = None if request.return_map is None else return_map(model, request.return_map, options)
     arguments |= {"initial": fixed, "across": scenarios, "return_map": stride}
-    return Request(model, arguments, show, how_run(model, arguments, ready))
+    held = [name for name in ready if name not in {*arguments["over"], *across}]
+    return Request(model, arguments, show, how_run(model, arguments, held))
 
 
 def return_map(model: Model, event: str, options: Mapping[str, Any]) -> SectionMap:
