@@ -184,10 +184,11 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
         warn_user(warning)
     text = lowered.as_text()
     others = [target for target in re.findall(r"custom_call @([\w.]+)", text) if not target.startswith(HARMLESS)]
-    if others or not _storable(given):
-        return Program(lowered.out_info, lowered.compile, bool(others), lanes_of(text))
-    reliable = not files and changeable() == before
     spent = time.perf_counter() - begun
+    if others or not _storable(given):
+        make = functools.partial(_reminded, lowered.compile, spent)
+        return Program(lowered.out_info, make, bool(others), lanes_of(text))
+    reliable = not files and changeable() == before
     make = functools.partial(_made, lowered, text, name if reliable else None, spent)
     return Program(lowered.out_info, make, lanes=lanes_of(text))
 
@@ -362,6 +363,12 @@ def _shapes(results: Any) -> Any:
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), results)
 
 
+def _reminded(compiling: Callable[[], Any], spent: float) -> Any:
+    """What a compilation returns, with notes while it goes on; tracing took `spent` s."""
+    with reminding("still compiling", time.perf_counter() - spent):
+        return compiling()
+
+
 def _made(lowered: jax.stages.Lowered, text: str, name: str | None, spent: float) -> Callable[..., Any]:
     """A traced program loaded from disk, or compiled and stored; `spent` is the time in s that tracing took."""
     begun = time.perf_counter()
@@ -373,8 +380,7 @@ def _made(lowered: jax.stages.Lowered, text: str, name: str | None, spent: float
         except Exception as error:
             disk.warn(key, repr(error))
     if program is None:
-        with reminding("still compiling", begun - spent):
-            program, whole = _compiled(lowered)
+        program, whole = _reminded(lambda: _compiled(lowered), spent + time.perf_counter() - begun)
         note(f"compiled in {spent + time.perf_counter() - begun:.1f} s")
         if not whole:
             return program

@@ -1,5 +1,6 @@
 """What is found on disk: by a second process, whole or not at all, and never what calls Python."""
 
+import contextlib
 import gc
 import os
 import subprocess
@@ -130,6 +131,15 @@ def test_no_garbage_is_collected_while_tracing(cache):
         assert not gc.isenabled()  # a user's own choice lasts
     finally:
         gc.enable()
+
+
+def test_whoever_waits_is_reminded_with_and_without_a_cache(cache, monkeypatch):
+    waits = []
+    monkeypatch.setattr(stored, "reminding", lambda what, begun: waits.append(what) or contextlib.nullcontext())
+    compiled(lambda x: x - 3.0, X)
+    monkeypatch.setattr(disk, "folder", lambda: None)
+    compiled(lambda x: x - 4.0, X)
+    assert waits == ["still compiling"] * 4  # each traced and compiled
 
 
 @pytest.mark.filterwarnings("ignore:jaxgait compiles a program again")
