@@ -61,8 +61,8 @@ def joined(
         carried = range(len(shapes))[derived]
         if tangents.alike and _have_values(code, shapes, carried, tangents, n) and _rewritten(code, tangents, n):
             if accumulated(code):
-                unrolled = written_out(code, few)
-                code.statements = unrolled if n <= few and count(unrolled) <= long else code.statements
+                if n <= few and count(unrolled := written_out(code, few)) <= long:
+                    code.statements = unrolled
                 return
             code.statements = before
     for n, parts in found.items():

@@ -31,9 +31,12 @@ _FINITE = "assuming_finite"
 def assuming_finite(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function of pytrees, jitted, in which kernels may compute as if no number were infinite or NaN.
 
-    Zero times any number is then zero. Zeros that are known when a kernel is written, as in a rotation about an axis,
-    or in a direction in which a Jacobian is computed, cost nothing: a third to a half of the operations of a tree.
-    Where numbers are not finite, some results may be.
+    Zero times any number is then zero, and zeros may lose their sign. Zeros that are known when a kernel is written, as
+    in a rotation about an axis, or in a direction in which a Jacobian is computed, cost nothing: a third to a half of
+    the operations of a tree. Where numbers are not finite, some results may be.
+
+    Args:
+        function: of arrays and pytrees of arrays.
 
     Examples:
         >>> import jax
@@ -48,8 +51,8 @@ def assuming_finite(function: Callable[..., Any]) -> Callable[..., Any]:
         True
     """
 
-    def call(*args: Any) -> Any:
-        return function(*args)
+    def call(*args: Any, **options: Any) -> Any:
+        return function(*args, **options)
 
     call.__name__ = _FINITE
     return eqx.filter_jit(call)
