@@ -151,7 +151,7 @@ def _labelled(fit: Fit, x: np.ndarray, divergent: np.ndarray, ess: np.ndarray, r
         "rhat": ("parameter", rhat, labels("1", "potential scale reduction")),
         "ess": ("parameter", ess, labels("1", "effective sample size")),
     }
-    taken = (*columns, *over)
+    taken = (*columns, *over, "parameter")
     columns |= {
         column(name, taken): (over, values[..., k], labels(space.units[k], name)) for k, name in enumerate(space.names)
     }

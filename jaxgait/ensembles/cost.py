@@ -25,8 +25,8 @@ from jaxgait.support.checks import count_of
 from jaxgait.support.machine import free_memory, size_text
 
 _SHORT = 1.0
-"""Time in s up to which a sample runs twice: the first blocks of a process take up to ten times as long, and those with
-retries, which run twice anyway, compile programs of their own."""
+"""Time in s up to which a sample runs twice: the first blocks of a process take up to ten times as long. A sample with
+retries runs twice whatever it takes: retries compile programs of their own."""
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,8 @@ def _stability(found: Optimum) -> Iterator[str]:
         yield f"its gait is not stable: {what}"
     elif size >= HARDLY_STABLE:
         yield (
-            f"its gait may be unstable: {what}, which is known to some per cent; search with "
-            f"stability={HARDLY_STABLE}, or compute it with rtol=1e-8"
+            f"its gait may be unstable: {what}, in which errors of a few per cent are usual; search with "
+            f"stability={HARDLY_STABLE}, or compute the multiplier with rtol=1e-8"
         )
     elif np.isfinite(size):
         yield f"its gait is stable: {what} (1 or more: unstable)"
