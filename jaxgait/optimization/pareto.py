@@ -115,7 +115,8 @@ def front(
         with `tried.status` and `tried.on_front`.
 
     Warns:
-        UserWarning: with the method "gradient", of an objective that varies by less than 100 tolerances of its size.
+        UserWarning: with the method "gradient", of an objective that varies by less than 100 tolerances of its size,
+            but does vary.
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.

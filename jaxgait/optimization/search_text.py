@@ -84,7 +84,7 @@ def _without_influence(record: SearchRecord, local: Local | None) -> str:
 
 
 def hardly_resolved(what: str, rows: Sequence[Row], tolerance: float, which: int = 0) -> str:
-    """That an objective, of these points far apart, is so constant that searches stop early by their tolerance.
+    """That an objective varies so little, among these points far apart, that the tolerance stops searches early.
 
     Args:
         what: the objective, for the sentence.
@@ -94,7 +94,8 @@ def hardly_resolved(what: str, rows: Sequence[Row], tolerance: float, which: int
     """
     values = np.array([float(row.evaluation.values[which]) for row in rows])
     varied, size = float(np.ptp(values)) if rows else np.inf, float(np.abs(values).max(initial=0.0))
-    if varied > STEEP_FACTOR * tolerance * size or np.ptp([row.x for row in rows], axis=0).max() < FIRST_STEP:
+    hardly = NEGLIGIBLE * size < varied <= STEEP_FACTOR * tolerance * size  # a constant, no tolerance resolves
+    if not hardly or np.ptp([row.x for row in rows], axis=0).max() < FIRST_STEP:
         return ""
     return (
         f"{what} varies by only {varied:.2g} among all points, {varied / size:.1g} of its size: "

@@ -101,6 +101,13 @@ def test_objectives_that_hardly_vary_are_named(front_of, swapped):
         front_of(swapped(high), points=3, starts=2)
 
 
+@pytest.mark.parametrize("value", [0.0, 5.0])
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_of_an_objective_that_is_constant_no_smaller_tolerance_is_asked_for(front_of, value):
+    found = front_of(lambda x: np.array([(x[0] - 0.7) ** 2, value, 0.0]), starts=2)
+    assert found.sizes["point"] == 1
+
+
 def test_the_table_of_the_case_study_is_that_of_a_front(front_of, swapped):
     names = {"excursion": "rho", "power": "peak_flexion_error", "k": "damper.k", "c": "damper.c"}
     found = front_of(swapped(squares), points=4, starts=1).rename(names).assign_attrs(seconds=1.0)
