@@ -243,12 +243,13 @@ def _events(data: xr.Dataset) -> Iterator[dict[str, Any]]:
 
 
 def how_run(model: Model, arguments: Mapping[str, Any], ready: Iterable[str] = ()) -> str:
-    """How runs of a search or a fit are made: their length, scheme and tolerances, and the parameters set for it."""
+    """How runs of a search or a fit are made: length, scheme, tolerances or step, and the parameters set for it."""
     sampling = Sampling.of(model, *(arguments.get(name) for name in ("strides", "duration", "samples")))
     chosen = scheme_options(
         scheme_for(model, precision=arguments.get("precision") or "float64", **given(arguments, SCHEME))
     )
-    options = [f"{name} {chosen[name]}" for name in ("solver", "rtol", "atol", "dt") if name in chosen]
+    options = [f"{name} {chosen[name]}" for name in ("solver", "rtol", "atol") if name in chosen]
+    options += [f"dt {chosen['dt_s']:g} s"] if "dt_s" in chosen and "rtol" not in chosen else []
     values = {name: parameter_info(model, name) for name in ready}
     own = [f"{name} = {with_unit(f'{float(one.value):g}', one.unit)}" for name, one in values.items()]
     return ", ".join([f"runs of {length(model, sampling)} by {chosen['scheme']}", *options, *own])

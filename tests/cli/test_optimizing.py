@@ -28,6 +28,7 @@ from jaxgait.cli.records import how_run
 from jaxgait.cli.running import last_strides
 from jaxgait.ensembles.members import as_members
 from jaxgait.measure import Expected, Measure, MeasureError, table
+from jaxgait.models import RigidWalker, RollingWalker
 from jaxgait.models.prosthesis.model import Prosthesis
 from jaxgait.optimization.goals import Limit
 from jaxgait.optimization.optimum import Optimum
@@ -340,6 +341,11 @@ def test_a_search_of_the_knee_says_what_it_sets():
     knee = with_parameters(Prosthesis(), {"ground.steepness": 1e4})
     assert how_run(knee, {"strides": 12, "rtol": 1e-5}, ["ground.steepness"]) == (
         "runs of 12 strides by Smooth, solver Ros4, rtol 1e-05, atol 1e-08, ground.steepness = 10000 1/m"
+    )
+    fixed = {"duration": 2.0, "solver": None, "dt": 1e-3}
+    assert how_run(RigidWalker(), fixed) == "runs of 2 s by TimeStepping, dt 0.001 s"
+    assert (
+        how_run(RollingWalker(), fixed | {"solver": "Tsit5"}) == "runs of 2 s by EventDriven, solver Tsit5, dt 0.001 s"
     )
 
 
