@@ -246,7 +246,7 @@ def scanned(data: xr.Dataset, variables: str | Sequence[str] = (), over: Sequenc
     names = chosen(data, variables, measures, rows.dims)
     few = "" if variables else not_all(names, measures)
     alone = fixed_values(data)
-    data, along, of = distinct(data, names), _along(rows, over), "" if over else _named(rows)
+    data, along, of = distinct(data, names), _along(rows, over), "" if over or "status" in names else _named(rows)
     draw = functools.partial(_lines, of=of) if of else _line
     draw = functools.partial(draw_map, along=along) if len(along) > 1 and not of else draw
     across = next(d for d in (along if len(along) > 1 else rows.dims) if d != of)

@@ -410,6 +410,8 @@ def test_each_subject_has_a_line_over_the_parameter():
     assert ax.get_xlabel() == "length (kg)" and [line.get_label() for line in (anna, ben)] == ["anna", "ben"]
     np.testing.assert_array_equal(anna.get_ydata(), [np.nan, 1.0, 2.0])
     assert lost.get_label().startswith("anna: no value: ") and lost.get_color() == anna.get_color() != ben.get_color()
+    (ax, *_) = picture(data.assign(status=(data.low.dims, status)), ["status"]).axes
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["anna", "ben"], "statuses are a map"
 
 
 def test_long_labels_fit_their_panel():
