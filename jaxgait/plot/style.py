@@ -378,7 +378,7 @@ def _part_labels(figure: Figure, ax: Axes) -> None:
     locator = ax.xaxis.get_major_locator()
     for most in (4, 3, 2, 1) if isinstance(locator, MaxNLocator) else ():
         labels = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_visible()]
-        if not any(one.x1 > other.x0 for one, other in itertools.pairwise(labels)):
+        if not any(one.x1 > other.x0 for one, other in itertools.pairwise(sorted(labels, key=lambda box: box.x0))):
             return
         ax.locator_params(axis="x", nbins=most)
         figure.draw_without_rendering()
