@@ -13,7 +13,6 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait.kinds import HybridModel, Transition
 from jaxgait.model import Scalar, State
-from jaxgait.native.primitives import assuming_finite
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import by_secants
@@ -236,7 +235,7 @@ class Engine:
 
     def _try(self, t: Array, dt: Array, y: State, phase: Array) -> tuple[State, Any]:
         """One step of the solver, without memory of earlier ones, and its error estimate."""
-        solver, vector_field = self.scheme.solver, assuming_finite(self._field(phase))
+        solver, vector_field = self.scheme.solver, self._field(phase)
         term = diffrax.ODETerm(lambda t, y, args: vector_field(t, y))
         still = t + dt == t  # linearly implicit steps of length 0 would be NaN
         end = jnp.where(still, t + self.scheme.dt, t + dt)
