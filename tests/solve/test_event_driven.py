@@ -335,6 +335,7 @@ class Alternating(Model):
 def test_a_sample_at_an_event_has_the_phase_before_and_clocks_change_none():
     run = simulate(Alternating(), samples=20)  # every tenth of a second
     changes = np.array([0.5, 1.0, 1.5]) + 1e-6
+    changes = np.append(changes, 2.0 - 1e-6)  # what continues the run begins in the phase after the event at its end
     np.testing.assert_array_equal(run.phase, np.searchsorted(changes, run.time) % 2)
     np.testing.assert_allclose(run.due[run.time < 0.55], 0.5)
 
