@@ -185,6 +185,7 @@ def seconds(name: str, time: Any) -> Any:
     if not hasattr(time, "attrs"):
         return time
     found = np.asarray(in_unit(time, "s", name, own="a time"))
+    found = found / np.timedelta64(1, "s") if found.dtype.kind == "m" else found  # as some versions of xarray read s
     return found.item() if found.ndim == 0 else found
 
 

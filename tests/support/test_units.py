@@ -10,7 +10,7 @@ import xarray as xr
 from jaxgait.measure import Measure
 from jaxgait.model import Model, Variable
 from jaxgait.parameters import parameter
-from jaxgait.support.units import Partly, alike, check, factor, in_unit, ratio, unit_of
+from jaxgait.support.units import Partly, alike, check, factor, in_unit, ratio, seconds, unit_of
 
 
 @pytest.mark.parametrize(
@@ -143,6 +143,12 @@ def test_labelled_values_are_converted_and_others_left_alone():
     assert in_unit("16", "N", "force") == "16" and in_unit("soft", "N", "force") == "soft"  # others name them
     with pytest.raises(ValueError, match="units of force must be text such as 'kg', got"):
         unit_of(xr.DataArray(1.0, attrs={"units": 3}), "force")
+
+
+@pytest.mark.parametrize("step", ["ns", "ms", "s"])
+def test_times_that_xarray_has_read_as_differences_of_dates_are_in_seconds(step):
+    two = xr.DataArray(np.timedelta64(2, "s").astype(f"timedelta64[{step}]"))
+    assert seconds("duration", two) == 2.0 and seconds("duration", two.expand_dims("time")).tolist() == [2.0]
 
 
 def test_a_list_has_one_unit():
