@@ -56,7 +56,8 @@ def test_the_limits_are_those_of_the_initial_jumper_whatever_the_bounds(monkeypa
     for bounds in ((0.0, 0.06), Log(0.01, 0.06)):  # its own delay is 0.07 s
         with pytest.raises(_Stopped):
             highest_jump(Jumper(), {"ankle.delay": bounds})
-        assert found[-1] == pytest.approx([float(own.peak_force), spin, -spin], rel=1e-6)
+        # Of another program, with derivatives: at rtol 1e-7 the spin is accurate to 7e-6.
+        assert found[-1] == pytest.approx([float(own.peak_force), spin, -spin], rel=1e-5)
 
 
 @pytest.mark.slow
