@@ -218,7 +218,8 @@ def _past(ts: Any, instants: Any, kind: Any, status: Any) -> Any:
     """How many events happened before each sample, (times,), and in all before the last one of a completed run."""
     xp = ts.__array_namespace__()
     at_end = (xp.arange(len(ts)) == len(ts) - 1) & (status == Outcome.COMPLETED)
-    return xp.where(at_end, xp.sum(kind >= 0), xp.searchsorted(instants + rounding(instants), ts))
+    before = xp.searchsorted(instants + rounding(instants), ts)
+    return xp.where(at_end, xp.sum(kind >= 0).astype(before.dtype), before)
 
 
 def _events(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
