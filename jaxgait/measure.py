@@ -264,7 +264,7 @@ def known(model: Model) -> dict[str, Measure]:
     """The measures that a model defines, by name.
 
     Raises:
-        ValueError: if its class names a module that cannot be imported, or that does not have them.
+        ValueError: if its class names measures that cannot be imported.
 
     Examples:
         >>> from jaxgait import Bungee

@@ -64,7 +64,7 @@ def derived(method: Callable[[M], T]) -> Callable[[M], T]:
         800.0 500.0
     """
     if not callable(method):
-        raise TypeError(f"derived goes above a method of a model, @derived, got {shown(method)}")
+        raise TypeError(f"derived decorates a method of a model (@derived), got {shown(method)}")
     name = method.__name__
 
     @functools.wraps(method)

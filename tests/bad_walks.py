@@ -90,7 +90,7 @@ CASES = [
     ("fixed_points(MAP, Bungee(), {'mass': [70.0]}, 'z')", "ValueError", "z0 must be points, an array of numbers"),
     ("continuation(MAP, Bungee(), 'mass', 'z', (60, 70))", "ValueError", "z0 must be one point, a vector of numbers"),
     ("sample(3)", "TypeError", "fit must be a Fit, such as jaxgait.fit returns, got 3"),
-    ("derived(3)", "TypeError", "derived goes above a method of a model, @derived, got 3"),
+    ("derived(3)", "TypeError", "derived decorates a method of a model (@derived), got 3"),
     ("known(Elsewhere())", "ValueError", "'nomodule:X', the measures of Elsewhere, cannot be imported: Module"),
     ("rolling_gait(RollingWalker(), return_map=3)", "TypeError", "return_map must be a PoincareMap, such as"),
     ("periods(PoincareMap(), RollingWalker(), None)", "TypeError", "branch must be a Branch"),

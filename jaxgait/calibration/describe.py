@@ -53,8 +53,10 @@ def known_error(fit: Fit, name: str) -> float | None:
 
 def error_text(error: float | None) -> str:
     """A standard error in the unit of its parameter as text, or why there is none."""
-    if error is None or not np.isfinite(error):
-        return "no minimum" if error is None else "on its bound" if np.isnan(error) else "not determined"
+    if error is None:
+        return "no minimum"
+    if not np.isfinite(error):
+        return "on its bound" if np.isnan(error) else "not determined"
     return with_unit(f"{error:.2g}", "")
 
 

@@ -75,7 +75,7 @@ def sample(fit: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, se
     blackjax = checks.library("blackjax", "sampling needs", '"jaxgait[bayes]"')
     if not all(isinstance(group.runs, Transient) for group in fit.problem.groups):
         raise ValueError(f"sample needs a fit through whole runs, got one {fit.gradient}: fit with gradient='run'")
-    note(f"sampling {chains} chains of {warmup + draws} steps, some minutes")
+    note(f"sampling {chains} chains of {warmup + draws} steps, which may take minutes")
     settings = jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard")  # the library needs both
     with precision.use("float64"), settings[0], settings[1]:
         density = _log_density(fit)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from jaxgait.native.accumulation import accumulated, keeps_linear, zero
-from jaxgait.native.code import LONG, Code, Loop, PartLoop, Read, Statement, Write, count, everything, used, with_used
+from jaxgait.native.code import Code, Loop, PartLoop, Read, Statement, Write, count, everything, used, with_used
 from jaxgait.native.instructions import Operation
 
 MAX_UNROLLED = 8
@@ -39,9 +39,7 @@ def lengths(shapes: Iterable[tuple[int, ...]], above: int = MAX_UNROLLED) -> lis
     return [n for n, _ in found.most_common()]
 
 
-def joined(
-    code: Code, shapes: Sequence[tuple[int, ...]], derived: slice | None, few: int = MAX_UNROLLED, long: int = LONG
-) -> None:
+def joined(code: Code, shapes: Sequence[tuple[int, ...]], derived: slice | None, few: int, long: int) -> None:
     """Replaces copies of code for several directions by loops over them.
 
     Args:

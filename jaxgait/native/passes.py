@@ -93,7 +93,7 @@ def read_loop(
         return found
     if not derived or count(whole.statements) <= code.LONG:
         return whole
-    large = [shape for shape in shapes if math.prod(shape) > registers]  # of the others, it has seen the directions
+    large = [shape for shape in shapes if math.prod(shape) > registers]  # directions of smaller ones have been found
     return shorter(large) or whole
 
 

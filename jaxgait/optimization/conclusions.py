@@ -70,7 +70,7 @@ def _stability(found: Optimum) -> Iterator[str]:
         yield f"its gait is not stable: {what}"
     elif size >= HARDLY_STABLE:
         yield (
-            f"its gait may be unstable: {what}, in which errors of a few per cent are usual; search with "
+            f"its gait may be unstable: {what}, and 1 may be within the error of the search; search with "
             f"stability={HARDLY_STABLE}, or compute the multiplier with rtol=1e-8"
         )
     elif np.isfinite(size):

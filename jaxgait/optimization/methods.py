@@ -137,7 +137,7 @@ class Scaled:
         return float(np.ptp([one.values[0, 0] for one in self._known.values() if one.valid[0]]))
 
     def flat(self, unit: float) -> bool:
-        """Whether it varies so little, in some unit, that COBYQA stops anywhere."""
+        """Whether the objective varies so little, compared with `unit`, that COBYQA stops anywhere."""
         return bool(not self._guided and NEGLIGIBLE * self.size < self._spread < FLAT * unit)
 
     @property

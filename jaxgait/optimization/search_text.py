@@ -94,7 +94,7 @@ def hardly_resolved(what: str, rows: Sequence[Row], tolerance: float, which: int
     """
     values = np.array([float(row.evaluation.values[which]) for row in rows])
     varied, size = float(np.ptp(values)) if rows else np.inf, float(np.abs(values).max(initial=0.0))
-    hardly = NEGLIGIBLE * size < varied <= STEEP_FACTOR * tolerance * size  # a constant, no tolerance resolves
+    hardly = NEGLIGIBLE * size < varied <= STEEP_FACTOR * tolerance * size  # no tolerance resolves a constant
     if not hardly or np.ptp([row.x for row in rows], axis=0).max() < FIRST_STEP:
         return ""
     return (

@@ -17,7 +17,7 @@ from typing import Any
 PATIENCE = 3.0
 """Time in s after which whoever waits is shown how far a computation is."""
 REMINDED_AFTER = 20.0
-"""Time in s after which whoever waits is told again what for."""
+"""Interval in s between notes that a computation is still running."""
 _BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
 """Packages between the user's code and a warning."""
 
@@ -40,10 +40,10 @@ def note(message: str) -> None:
 
 @contextlib.contextmanager
 def reminding(what: str, begun: float) -> Iterator[None]:
-    """Notes every `REMINDED_AFTER` seconds that something goes on, and since when.
+    """Notes every `REMINDED_AFTER` seconds that something is still running, and for how long.
 
     Args:
-        what: goes on.
+        what: what is running, for the note.
         begun: when it began, in s of `time.perf_counter`.
 
     Examples:
