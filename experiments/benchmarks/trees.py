@@ -9,7 +9,7 @@ Then a leg of three links (ten states, one foot on the ground), in the plane and
 XLA: processor time in s of the first run of one second, with an empty cache, and of the next; of 64 members; and, with
 a kernel, of their derivatives by the stiffness of the knee, and the values of their kernels; those of a kernel that
 leaves out no zeros (`jaxgait.native.assuming_finite`). Then the steps of the run and its error at several rtol, and
-the same times of a robot with four legs, twelve motors and their stops, in explicit steps.
+the same times of a robot with four legs, twelve motors and their stops, and of its run in implicit steps.
 """
 
 from __future__ import annotations
@@ -69,9 +69,13 @@ def main() -> None:
         print(f"leg of three links {where}, with its zeros: a kernel of {values[0]} values", flush=True)
     _errors(_leg(None))
     with compiled_anew(), _lengths() as values:
-        taken = _times(_quadruped(), samples=301, derived=False, solver="Tsit5")
+        taken = _times(_quadruped(), samples=301, derived=True)
     times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in taken.items())
-    print(f"robot with four legs, a kernel of {values[0]} values: {times}", flush=True)
+    print(f"robot with four legs, kernels of {', '.join(map(str, values))} values: {times}", flush=True)
+    for when in ("first", "next"):
+        before = time.process_time()
+        simulate(_quadruped(), duration=1.0, samples=301, solver="Ros4", progress=False)
+        print(f"robot with four legs, implicit steps, {when} run: {time.process_time() - before:.2f} s", flush=True)
     if file:
         with open(file, "w") as out:
             json.dump(found, out, indent=1)
@@ -127,18 +131,17 @@ def _quadruped() -> TreeModel:
     return TreeModel(links, contacts=contacts, drives=drives, start=start)
 
 
-def _times(leg: TreeModel, samples: int, derived: bool, **options: Any) -> dict[str, float]:
+def _times(tree: TreeModel, samples: int, derived: bool) -> dict[str, float]:
     """Processor time in s of a first and a next run, ensemble and, if `derived`, ensemble with a derivative."""
-    options |= {"duration": 1.0, "samples": samples, "progress": False}
+    options = {"duration": 1.0, "samples": samples, "progress": False}
+    stiffness = next(f"drives.{name}.stiffness" for name in reversed(tree.drives) if not name.endswith("stop"))
     gravity, height = {"gravity": np.linspace(8.0, 10.0, 64)}, Measure("height", _height, "m", "height at the end")
     work: dict[str, Callable] = {
-        "run": lambda: simulate(leg, **options),
-        "ensemble": lambda: ensemble(leg, gravity, trajectories=["q"], **options),
+        "run": lambda: simulate(tree, **options),
+        "ensemble": lambda: ensemble(tree, gravity, trajectories=["q"], **options),
     }
     if derived:
-        work["derivative"] = lambda: ensemble(
-            leg, gravity, observe=height, gradient=["drives.knee.stiffness"], **options
-        )
+        work["derivative"] = lambda: ensemble(tree, gravity, observe=height, gradient=[stiffness], **options)
     found = {}
     for name, run in work.items():
         for when in ("first", "next"):

@@ -20,7 +20,6 @@ films show the ground inclined.
 
 from __future__ import annotations
 
-import functools
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -34,7 +33,7 @@ from jaxgait.batches import each
 from jaxgait.fields import array_of, with_fields
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.linalg import stacked
-from jaxgait.mechanics.spatial import Joint, Link, PlanarTree, Tree
+from jaxgait.mechanics.spatial import Link, PlanarTree, Tree
 from jaxgait.mechanics.spatial.tree import Topology
 from jaxgait.model import Model, Numerics, Scalar, Variable, derived, parameter
 from jaxgait.models.tree import naming
@@ -60,6 +59,9 @@ __all__ = ["TreeModel", "TreeState"]
 
 MAX_CONTACT_STEP = 1e-3
 """Longest step in s of models with contacts, so that no touch-down is missed."""
+MAX_IMPLICIT = 20
+"""Linear equations of an implicit step up to which it can be a kernel (`jaxgait.native`). Beyond, explicit steps are so
+much cheaper (fifty times, of a robot with four legs: `experiments.benchmarks.trees`) that they may be shorter."""
 MAX_START_PUSH = 5.0
 """Largest force on a contact at the start, where it is at rest, in weights of the mechanism."""
 
@@ -73,21 +75,11 @@ class TreeState(NamedTuple):
     """One row per contact, e.g. deflections of bristles in m; None without memories."""
 
 
-def _skeleton(links: Mapping[str, Link]) -> Tree:
-    """The tree for names, without its numbers, which may have batch axes."""
-    return _structure(*((link.name, link.parent, link.joint) for link in links.values()))
-
-
-@functools.lru_cache(maxsize=64)  # every name and unit is read from it, thousands of times in a call
-def _structure(*bodies: tuple[str, str | None, Joint]) -> Tree:
-    return Tree.build(*(Link(*body, mass=0.0) for body in bodies))
-
-
 def _start_coordinates(model: TreeModel) -> dict[str, ParameterInfo]:
     """What `start` may contain, by coordinate."""
     return {
         name: ParameterInfo(None, one.unit, f"{name} at t = 0", plausible=_plausible(one.unit))
-        for name, one in naming.coordinates(_skeleton(model.links)).items()
+        for name, one in naming.coordinates(naming.skeleton(model.links)).items()
     }
 
 
@@ -95,7 +87,7 @@ def _start_velocities(model: TreeModel) -> dict[str, ParameterInfo]:
     """What `start_rates` may contain, by velocity."""
     return {
         name: ParameterInfo(None, one.unit, f"velocity {name} at t = 0")
-        for name, one in naming.velocities(_skeleton(model.links)).items()
+        for name, one in naming.velocities(naming.skeleton(model.links)).items()
     }
 
 
@@ -110,7 +102,7 @@ def _plausible(unit: str) -> tuple[float, float] | None:
 
 def _of_drives(model: TreeModel) -> Callable[[Any, ParameterInfo], ParameterInfo]:
     """What turns a parameter of a drive into the units of its joint, unless a law of the user's own declares them."""
-    velocities = naming.velocities(_skeleton(model.links))  # once for all drives: the bodies take their time
+    velocities = naming.velocities(naming.skeleton(model.links))  # once for all drives: the bodies take their time
 
     def refined(drive: Any, info: ParameterInfo) -> ParameterInfo:
         if not isinstance(drive, JointDrive) or isinstance(drive, Torque | PrescribedJoint):
@@ -171,7 +163,7 @@ class TreeModel(Model):
             >>> print(pendulum.variables["q"].unit, pendulum.variables["leg_angle"].long_name, sep=": ")
             rad: joint angle of leg
         """
-        return naming.variables(_skeleton(self.links), self.contacts)
+        return naming.variables(naming.skeleton(self.links), self.contacts)
 
     @property
     def elements(self) -> Mapping[str, Sequence[Variable]]:
@@ -184,21 +176,28 @@ class TreeModel(Model):
             >>> print(pendulum.elements["v"][0].long_name)
             rate of the joint angle of leg
         """
-        tree = _skeleton(self.links)
+        tree = naming.skeleton(self.links)
         return {"q": [*naming.coordinates(tree).values()], "v": [*naming.velocities(tree).values()]}
 
     @property
     def numerics(self) -> Numerics:
-        """Explicit steps, unless a contact is stiff, which makes tight tolerances expensive."""
+        """Explicit steps, unless a contact is stiff and the joints are few; stiff contacts have a larger `rtol`."""
         stiff = any(contact.stiff for contact in self.contacts.values())
         rtol, atol = (1e-6, 1e-8) if stiff else (1e-8, 1e-9)
-        max_step = MAX_CONTACT_STEP if self.contacts else None
-        return Numerics(stiff=stiff, unrolled=False, rtol=rtol, atol=atol, first_step=1e-4, max_step=max_step)
+        max_step, tree = MAX_CONTACT_STEP if self.contacts else None, naming.skeleton(self.links)
+        coordinates = 0 if tree.nq == tree.nv else tree.nq  # without quaternions, they are eliminated first
+        implicit = stiff and coordinates + tree.nv + 2 * self._memories <= MAX_IMPLICIT
+        return Numerics(stiff=implicit, unrolled=False, rtol=rtol, atol=atol, first_step=1e-4, max_step=max_step)
+
+    @property
+    def _memories(self) -> int:
+        """Rows of the memory: one per contact, if any remembers."""
+        return len(self.contacts) if any(contact.remembers for contact in self.contacts.values()) else 0
 
     @property
     def labels(self) -> Mapping[str, Sequence[Any]]:
         """Names of bodies, coordinates, velocities, contacts and axes."""
-        tree, axes = _skeleton(self.links), ("x", "y", "z")
+        tree, axes = naming.skeleton(self.links), ("x", "y", "z")
         return {
             "body": tree.names,
             "coordinate": tree.coordinate_names,
@@ -251,8 +250,7 @@ class TreeModel(Model):
         for name, value in self.start_rates.items():
             v = v.at[index_of("start_rates", "velocity", tree.velocity_names, name)].set(value)
         q, v, _ = self._prescribed(jnp.zeros(()), q, v)
-        remembers = any(contact.remembers for contact in self.contacts.values())
-        return TreeState(q, v, jnp.zeros((len(self.contacts), 2)) if remembers else None)
+        return TreeState(q, v, jnp.zeros((self._memories, 2)) if self._memories else None)
 
     def vector_field(self, t: Scalar, y: TreeState) -> TreeState:
         """Rates of coordinates, velocities and memories."""
@@ -393,7 +391,7 @@ class TreeModel(Model):
         if isinstance(self.gravity, tuple | list):
             what = f"{type(self).__name__}.gravity must be one number in m/s^2, downward, got {shown(self.gravity)}"
             raise ParameterError(f"{what}: for a slope, give its angle as slope=")
-        named_fault(self, lambda: self._check_names(_skeleton(self.links)))
+        named_fault(self, lambda: self._check_names(naming.skeleton(self.links)))
 
     def validate(self) -> None:
         """Rejects impossible parameters, impossible bodies, unknown names, and prescribed motions that jump."""
@@ -416,7 +414,7 @@ class TreeModel(Model):
                 ...
             jaxgait.parameters.ParameterError: TreeModel starts with sole 100 mm deep in the ground, which pushes ...
         """
-        names, given = _skeleton(self.links).coordinate_names, dict[str, Any]()
+        names, given = naming.skeleton(self.links).coordinate_names, dict[str, Any]()
         for name, values in start.items():
             if name == "q":
                 given |= dict(zip(names, np.moveaxis(np.asarray(values), -1, 0), strict=True))
@@ -439,7 +437,7 @@ class TreeModel(Model):
             )
 
     def _check_bodies(self) -> None:
-        tree = _skeleton(self.links)
+        tree = naming.skeleton(self.links)
         self._check_names(tree)
         for link in self.links.values():
             spatial.check_link(link)
@@ -453,7 +451,7 @@ class TreeModel(Model):
     def _check_motions(self) -> None:
         drives = {name: drive for name, drive in self.drives.items() if isinstance(drive, PrescribedJoint)}
         if drives and is_concrete(self) and all(can_be_probed(drive.law) for drive in drives.values()):
-            units = naming.velocities(_skeleton(self.links))
+            units = naming.velocities(naming.skeleton(self.links))
             for name, found in each(self, _jumps).items():
                 check_motion(name, joint := drives[name].joint, units[joint].unit, found)
 

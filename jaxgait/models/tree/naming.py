@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jaxgait.definition import ENDINGS, RESERVED
 from jaxgait.mechanics.spatial.joints import Joint
-from jaxgait.mechanics.spatial.tree import Topology
+from jaxgait.mechanics.spatial.links import Link
+from jaxgait.mechanics.spatial.tree import Topology, Tree
 from jaxgait.model import Variable
 
 _OF_ALL = {
@@ -27,6 +29,23 @@ _OF_ALL = {
 _LOADS = {"m/s": "N", "rad/s": "N m"}
 """Units of generalised forces, by those of their velocities."""
 _DIMS = ("body", "coordinate", "velocity", "contact", "axis", "tangent")
+
+
+def skeleton(links: Mapping[str, Link]) -> Tree:
+    """The tree of some bodies by name, without its numbers, which may have batch axes.
+
+    Examples:
+        >>> from jaxgait.mechanics.spatial import Link, hinge
+        >>> from jaxgait.models.tree.naming import skeleton
+        >>> print(skeleton({"leg": Link("leg", None, hinge((0, 1, 0)), mass=[5.0, 6.0])}).coordinate_names)
+        ('leg',)
+    """
+    return _structure(*((link.name, link.parent, link.joint) for link in links.values()))
+
+
+@functools.lru_cache(maxsize=64)  # every name and unit is read from it, thousands of times in a call
+def _structure(*bodies: tuple[str, str | None, Joint]) -> Tree:
+    return Tree.build(*(Link(*body, mass=0.0) for body in bodies))
 
 
 def coordinates(tree: Topology) -> dict[str, Variable]:

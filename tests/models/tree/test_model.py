@@ -36,6 +36,7 @@ from jaxgait.parameters import ParameterError, parameters, with_parameters
 from jaxgait.parts import parts, with_parts
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.plot import scene
+from jaxgait.solve.smooth import Smooth
 
 G = 9.81
 ROUND = 1e-11  # double-precision rounding through two bodies
@@ -60,9 +61,21 @@ def test_names_are_read_from_one_structure(monkeypatch):
     built, build = [], Tree.build
     monkeypatch.setattr(Tree, "build", lambda *links, **more: built.append(links) or build(*links, **more))
     model = pendulum(drives={f"spring {i}": Spring("upper", stiffness=1.0) for i in range(20)})
-    named_once = [parameters(model), model.variables, parameters(with_parameters(model, {"links.upper.mass": 2.0}))]
-    assert named_once
+    changed = with_parameters(model, {"links.upper.mass": 2.0})
+    assert parameters(changed).keys() == parameters(model).keys() > {"start.upper", "drives.spring 19.stiffness"}
+    assert changed.variables == model.variables
     assert len(built) <= 1
+
+
+@pytest.mark.parametrize(
+    ("base", "joints", "solver"), [(planar(), 9, "Ros4"), (free(), 3, "Ros4"), (free(), 4, "Tsit5")]
+)
+def test_implicit_steps_of_few_equations(base, joints, solver):
+    """Linear equations for 12 velocities; for 10 coordinates and 9 velocities; for 11 and 10."""
+    links = [Link("trunk", None, base, mass=5.0, inertia=np.eye(3))]
+    links += [Link(f"leg {i}", links[-1].name, hinge((0, 1, 0)), **rod(1.0, 0.3)) for i in range(joints)]
+    foot = {"foot": ContactPoint(links[-1].name, LinearSpring(1e4), Coulomb(0.8))}
+    assert type(Smooth.of(TreeModel(links, contacts=foot)).solver).__name__.endswith(solver)
 
 
 @pytest.mark.slow
