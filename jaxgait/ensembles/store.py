@@ -462,7 +462,7 @@ def _locked(root: pathlib.Path) -> Iterator[None]:
         except (FileNotFoundError, NotADirectoryError) as error:
             raise StoreError(f"{root} exists and is not a scan: choose another path") from error
         except BlockingIOError as error:
-            raise StoreError(f"{root} is in use: another process is running this scan") from error
+            raise StoreError(f"{root} is in use: another process or thread is running this scan") from error
         except OSError as error:
             raise _unusable(root, "cannot be locked", error) from error
         yield
