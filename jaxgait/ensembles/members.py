@@ -25,6 +25,7 @@ import numpy as np
 from jaxgait.ensembles.columns import (
     Axes,
     aligned,
+    check_apart,
     check_bounds,
     is_table,
     named,
@@ -142,7 +143,7 @@ def grid(axes: Axes) -> Members:
         axes: for each dotted name its values, shape (n,) or (n, *shape of the parameter).
 
     Raises:
-        ParameterError: for empty, misshapen or non-numeric axes and for names given twice.
+        ParameterError: for empty, misshapen or non-numeric axes, for names given twice, and for columns of one table.
 
     Examples:
         >>> from jaxgait import grid
@@ -151,6 +152,7 @@ def grid(axes: Axes) -> Members:
         ('mass', 'stiffness') (3, 2) 6
     """
     given = named(axes)
+    check_apart(given)
     columns = {name: numbers(name, values) for name, values in given.items()}
     return replace(_product([along(name, {name: x}) for name, x in columns.items()]), units=units_of(given))
 
