@@ -34,11 +34,11 @@ def whole(kind: type) -> type:
         'Bungee'
     """
     if kind not in _known:
-        bare, names = object.__new__(kind), [field.name for field in dataclasses.fields(kind)]
+        bare, names = object.__new__(kind), {field.name for field in dataclasses.fields(kind)}
         for name in names:
             object.__setattr__(bare, name, 0)
-        kept = vars(jax.tree.map(lambda leaf: leaf, bare))
-        _known[kind] = None if kept.keys() == {*names} else _made_again(kind)
+        lost = names - vars(jax.tree.map(lambda leaf: leaf, bare)).keys()
+        _known.setdefault(kind, _made_again(kind) if lost else None)
     return _known[kind] or kind
 
 
