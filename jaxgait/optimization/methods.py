@@ -31,6 +31,7 @@ from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import MAX_VIOLATION, Goal
 from jaxgait.optimization.together import Ask
 from jaxgait.support import checks
+from jaxgait.support.notes import FILTERS
 
 FIRST_STEP = 0.1
 """Length of the first step as a fraction of the box, to which the objective is scaled by its slope."""
@@ -300,9 +301,15 @@ def quiet() -> Iterator[None]:
         >>> warnings.filters == before
         True
     """
-    with warnings.catch_warnings():
+    filters = warnings.catch_warnings()
+    with FILTERS:
+        filters.__enter__()
         warnings.filterwarnings("ignore", module=r"scipy\.")
+    try:
         yield
+    finally:
+        with FILTERS:
+            filters.__exit__(None, None, None)
 
 
 def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettings], SearchEnd]:

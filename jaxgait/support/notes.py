@@ -26,8 +26,8 @@ _BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
 """Packages between the user's code and a warning."""
 _left_out: contextvars.ContextVar[tuple[type[Warning], ...]] = contextvars.ContextVar("jaxgait_left_out", default=())
 """Warnings that `warn_user` leaves out at present, in this thread."""
-_FILTERS = threading.RLock()
-"""Held while the filters of warnings, those of all threads, are others."""
+FILTERS = threading.RLock()
+"""Held while all warnings are ignored, in all threads: whoever changes the filters holds it, not to keep these."""
 
 
 def note(message: str) -> None:
@@ -142,7 +142,7 @@ def without_library_warnings() -> Iterator[None]:
         >>> with without_library_warnings():
         ...     warnings.warn("this will change")  # no warning
     """
-    with _FILTERS, warnings.catch_warnings():
+    with FILTERS, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
