@@ -43,11 +43,17 @@ def whole(kind: type) -> type:
 
 
 def _made_again(kind: type) -> type:
-    """A subclass with the same fields, name and constructor."""
-    own = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
+    """A subclass with the same fields, name and constructor; sent back, one of it is of the original class."""
+    own: dict[str, Any] = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
+    own["__reduce__"] = lambda one: (_bare, (kind,), vars(one))
     if kind.__init__.__code__.co_filename != "<string>":  # not by `dataclass`
         own["__init__"] = kind.__init__
     return types.new_class(kind.__name__, (kind,), exec_body=lambda namespace: namespace.update(own))
+
+
+def _bare(kind: Any) -> Any:
+    """As `copyreg.__newobj__`, which takes no other class than that of what is pickled."""
+    return kind.__new__(kind)
 
 
 def with_whole_parts(owner: Any) -> None:

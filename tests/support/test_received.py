@@ -35,16 +35,20 @@ def read(wind, given):
 arm = TreeModel([Link("arm", None, hinge((0, 1, 0)), mass=1.0)], drives={"hold": Hold(stiffness=20.0)})
 sent = cloudpickle.dumps((made(), made, read, arm)).hex()
 there = f"""
-import pickle
+import cloudpickle, pickle
 from jaxgait.precision import cast
 sent, made, read, arm = pickle.loads(bytes.fromhex('{sent}'))
-print(read(*sent) == read(*made()) == (3.0, 4.0, {{}}), cast(arm).drives["hold"].stiffness)
+assert read(*sent) == read(*made()) == (3.0, 4.0, {{}})
+assert cast(arm).drives["hold"].stiffness == 20.0
+print(cloudpickle.dumps((*made(), arm)).hex())
 """
-print(subprocess.run([sys.executable, "-c", there], capture_output=True, text=True, check=True).stdout)
+done = subprocess.run([sys.executable, "-c", there], capture_output=True, text=True, check=True)
+back = cloudpickle.loads(bytes.fromhex(done.stdout))
+print(*(type(one).__name__ for one in back), back == (*made(), arm))
 '''
 
 
 def test_models_of_a_script_keep_their_values_in_another_process():
     """There, all had the defaults of their classes, without a word."""
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "True 20.0", done.stderr[-500:]
+    assert done.stdout.strip() == "Wind Given TreeModel True", done.stderr[-500:]
