@@ -19,6 +19,7 @@ import numpy as np
 
 from jaxgait import registry
 from jaxgait.ensembles.labels import decoded, status_codes, status_text, summary
+from jaxgait.ensembles.members import VALUES
 from jaxgait.ensembles.results import missing_histories, over_time, recorded_class, remade
 from jaxgait.model import Model
 from jaxgait.motion.capture.coordinates import AS_THE_RIGHT, SAGITTAL
@@ -137,8 +138,8 @@ def table_metadata(result: xr.Dataset, name: str) -> dict[str, Any]:
     """What a CSV file cannot hold of a result, as metadata of the W3C's CSV on the Web for a table of a name.
 
     Returns:
-        `@context`, `url`, and `notes` with a dict of the attributes: model, parameters, scheme, tolerances, versions
-        and, of a sample, how it was drawn (`sampled`).
+        `@context`, `url`, and `notes` with a dict of the attributes: model, the parameters that all rows share, scheme,
+        tolerances, versions and, of a sample, how it was drawn (`sampled`).
 
     Examples:
         >>> from jaxgait import Bungee, simulate
@@ -147,7 +148,13 @@ def table_metadata(result: xr.Dataset, name: str) -> dict[str, Any]:
         >>> found["url"], found["notes"][0]["model"]
         ('fall.csv', 'Bungee')
     """
-    return {"@context": "http://www.w3.org/ns/csvw", "url": name, "notes": [decoded(result.attrs)]}
+    notes, rows = decoded(result.attrs), {*result["status"].dims} if "status" in result else set()
+    for label in (label for label in notes.get(VALUES, ()) if label in result.coords):
+        own = label.removesuffix("_values")
+        notes["parameters"].pop(own, None)  # the model's, which not all members have
+        if not rows & {*result[label].dims}:  # selected members share it
+            notes["parameters"][own] = result[label].values.tolist()
+    return {"@context": "http://www.w3.org/ns/csvw", "url": name, "notes": [notes]}
 
 
 def check_exportable(model: Any, path: pathlib.Path | None) -> None:
@@ -224,7 +231,7 @@ def _is_scan(result: Any) -> bool:
 
 
 def members_csv(scan: xr.Dataset) -> str:
-    """The members of a scan as the rows of a CSV table: what tells them apart, how they ended, and their results.
+    """The members of a scan as the rows of a CSV table: what they were given, how they ended, and their results.
 
     Units are in the header, values that are not known are empty cells, and elements of arrays have a column each.
 
@@ -245,7 +252,9 @@ def members_csv(scan: xr.Dataset) -> str:
         what = f"a table of members has one row for each, and this scan has time histories ({first_few(long)})"
         raise ValueError(f"{what}: write .nc, leave them out, or export one member, data.isel({dims[0]}=0)")
     columns: dict[str, Any] = {}
-    given = {dim: scan[dim] for dim in dims} | {str(n): x for n, x in scan.coords.items() if {*x.dims} & {*dims}}
+    shared = json.loads(scan.attrs.get(VALUES, "[]"))  # those of selected members have no dimension
+    given = {dim: scan[dim] for dim in dims}
+    given |= {str(n): x for n, x in scan.coords.items() if n in shared or {*x.dims} & {*dims}}
     for name, x in {**given, **{str(n): x for n, x in scan.data_vars.items()}}.items():
         whole = x.broadcast_like(scan["status"]).transpose(*dims, ...)
         rows = whole.values.reshape(scan["status"].size, -1)

@@ -22,6 +22,7 @@ from jax.core import Tracer
 
 from jaxgait.support import units
 from jaxgait.support.checks import first_few, is_concrete, listed, nearest, shown
+from jaxgait.support.received import whole, with_whole_parts
 
 T = TypeVar("T")
 
@@ -42,12 +43,25 @@ class Immutable(eqx.Module):
     _path: ClassVar[str] = "PART."
     """What precedes the names of its fields in dotted names, for messages."""
 
+    if not typing.TYPE_CHECKING:  # type checkers know the fields
+
+        def __new__(cls, *args: Any, **given: Any) -> Any:
+            """Makes one of the class that JAX knows (see `whole`)."""
+            del args, given
+            return super().__new__(whole(cls))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Takes over the fields of a pickled one."""
+        vars(self).update(state)
+        with_whole_parts(self)
+
     def __check_init__(self) -> None:
         """Takes labelled values in the units of their parameters, and tuples as arrays, unless annotated as tuples.
 
         Raises:
             ValueError: for values in a unit of another quantity, or in an unknown one.
         """
+        with_whole_parts(self)
         for field in dataclasses.fields(self):
             if "unit" in field.metadata:
                 given = getattr(self, field.name)

@@ -17,7 +17,7 @@ import jaxgait
 from jaxgait import Bungee, Prosthesis, ensemble, export, simulate, sobol
 from jaxgait.contents import contents
 from jaxgait.ensembles.walks import single_strides
-from jaxgait.exporting import run_columns
+from jaxgait.exporting import members_csv, run_columns
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.walk import measure, measure_both, walk_stride
@@ -360,6 +360,17 @@ def test_tables_of_runs_and_scans_have_their_provenance_beside_them(fall, tmp_pa
     export(fall, tmp_path / "fall.sto")
     export("rajagopal_1.26ms", tmp_path / "gait.csv")
     assert len([*tmp_path.glob("*-metadata.json")]) == 1
+
+
+def test_tables_of_selected_members_state_the_values_that_these_have(tmp_path):
+    grid = {"mass": [60.0, 80.0], "stiffness": [15.0, 25.0]}
+    scan = ensemble(Bungee(), grid, duration=1.0, samples=5, trajectories=["height"])
+    light, one = scan.drop_vars(["time", "height"]).isel(mass=0), scan.isel(mass=1, stiffness=0)
+    for result, shared in ((light, {"mass": 60.0}), (one, {"mass": 80.0, "stiffness": 15.0})):
+        export(result, tmp_path / "table.csv")
+        (about,) = json.loads((tmp_path / "table.csv-metadata.json").read_text())["notes"]
+        assert {n: x for n, x in about["parameters"].items() if n in grid} == shared
+    assert [line.split(",")[:2] for line in members_csv(light).splitlines()[1:]] == [["15.0", "60.0"], ["25.0", "60.0"]]
 
 
 def test_a_table_in_the_user_s_folder_has_its_provenance_beside_it(fall, tmp_path, monkeypatch):

@@ -204,7 +204,6 @@ COVERED = {
     "models/tree/mjcf_robot.py": "models/tree/test_mjcf.py",
     "models/tree/parts.py": "models/tree/test_model.py",
     "definition.py": "test_model.py",
-    "support/notes.py": "cli/test_console.py",
     "models/walker/round_feet.py": "models/walker/test_smooth.py",
     "motion/embedded.py": "motion/test_verdict.py",
     "motion/harmonics.py": "motion/test_record.py",

@@ -45,6 +45,7 @@ ALONE = {
     "jaxgait.mechanics.spatial.tree.of_planar_tree": "asks for types",
     "jaxgait.mechanics.spatial.tree.plus": "sums what others compute",
     "jaxgait.support.libraries": "reads names of files",
+    "jaxgait.support.received": "types",
     "jaxgait.measure": "reads runs by functions that are decorated",
     "jaxgait.cli.records": "reads results",
     "jaxgait.registry": "names",

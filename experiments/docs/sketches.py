@@ -266,7 +266,7 @@ def jumper(path: pathlib.Path) -> pathlib.Path:
         bar(ax, a, b, GREEN if i > 5 else BLUE if i < 3 else DARK, 5)
     sole, ankle = model.sole, bars[0, 0]
     low, radius = ankle[1] - float(sole.drop), float(sole.radius)
-    heel, toe = (ankle[0] - HEEL_BEHIND_ANKLE, low + radius), (bars[0, 1, 0], low + radius)
+    heel, toe = (ankle[0] - HEEL_BEHIND_ANKLE * model.stature, low + radius), (bars[0, 1, 0], low + radius)
     ax.add_patch(Polygon(np.stack([ankle, heel, toe]), closed=True, fc=BLUE, ec=BLUE, lw=3, joinstyle="round"))
     for position in np.asarray(sole.row_positions):
         ax.add_patch(Wedge((ankle[0] + position, low + radius), radius, 180, 360, color=PURPLE, zorder=4))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ from jaxgait.parameters import ParameterError
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.run import Sampling
 from jaxgait.support import checks
+from jaxgait.support.notes import without_warnings
 from jaxgait.support.units import factor
 
 _EXAMPLE = 'write fit(model, measured, over={"mass": (60.0, 80.0)}, output="height")'
@@ -164,8 +164,7 @@ def _alike(own: Any, model: Model, space: Space) -> Model:
         raise TypeError(
             f"its model must be of the type {type(model).__name__}, as that of the fit, got {type(own).__name__}"
         )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImplausibleValue)  # the bounds were checked before
+    with without_warnings(ImplausibleValue):  # the bounds were checked before
         Space(own, space.bounds)
     return own
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
@@ -28,6 +27,7 @@ from jaxgait.optimization.pareto import front
 from jaxgait.outcome import COMPLETED_TEXT, IncompleteRun
 from jaxgait.run import Sampling
 from jaxgait.support import checks
+from jaxgait.support.notes import without_warnings
 from jaxgait.support.units import with_unit
 
 MAX_PRINTED = 8
@@ -232,8 +232,7 @@ def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> Reached:
     across, start = arguments.get("across"), arguments.get("initial") or {}
     members = grid({name: [x] for name, x in found.best.items()}) if across is None else as_members(across)
     run["observe"] = Measures(observed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IncompleteRun)  # the sentence already states it
+    with without_warnings(IncompleteRun):  # the sentence already states it
         made = ensemble(found.model, constant(members, {INITIAL + n: x for n, x in start.items()}), **run)
     ended, remarks = summary(made), unrealistic(found.model, made)
     if goal is None and not of_map:

@@ -182,6 +182,31 @@ def aligned(name: str, values: Any, axes: Mapping[str, np.ndarray]) -> Any:
     return values
 
 
+def check_apart(columns: Mapping[str, Any]) -> None:
+    """Checks that no two axes of a grid are columns of one table, values that belong together row by row.
+
+    Raises:
+        ParameterError: for two of the same length along a dimension of xarray, or an index of pandas, of one name.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from jaxgait.ensembles.columns import check_apart
+        >>> table = pd.DataFrame({"mass": [60, 75], "stiffness": [15, 20]}, index=pd.Index(["anna", "ben"], name="who"))
+        >>> check_apart(dict(table))
+        Traceback (most recent call last):
+            ...
+        jaxgait.parameters.ParameterError: 'mass' and 'stiffness' have the same rows, 'who': give zipped(...) of ...
+    """
+    first: dict[Any, str] = {}
+    for name, x in columns.items():
+        dim = x.index.name if hasattr(x, "iloc") else next(iter(getattr(x, "dims", ())), None)
+        if dim is None or dim == "dim_0":  # not named, but by xarray
+            continue
+        if (other := first.setdefault((dim, len(x)), name)) != name:
+            how = "give zipped(...) of them, or arrays without labels for their grid"
+            raise ParameterError(f"{other!r} and {name!r} have the same rows, {dim!r}: {how}")
+
+
 def units_of(columns: Mapping[str, Any]) -> dict[str, str]:
     """The units of labelled values by name, without those that have none.
 

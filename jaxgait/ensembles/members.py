@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import json
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -25,6 +24,7 @@ import numpy as np
 from jaxgait.ensembles.columns import (
     Axes,
     aligned,
+    check_apart,
     check_bounds,
     is_table,
     named,
@@ -44,6 +44,7 @@ from jaxgait.solve.checks import check_start_values
 from jaxgait.states import component_labelled, state_variables
 from jaxgait.support import checks, machine, xr
 from jaxgait.support.checks import by_name, shown
+from jaxgait.support.notes import without_warnings
 
 INITIAL = "initial."
 """Prefix that addresses a component of the initial state instead of a parameter."""
@@ -142,7 +143,7 @@ def grid(axes: Axes) -> Members:
         axes: for each dotted name its values, shape (n,) or (n, *shape of the parameter).
 
     Raises:
-        ParameterError: for empty, misshapen or non-numeric axes and for names given twice.
+        ParameterError: for empty, misshapen or non-numeric axes, for names given twice, and for columns of one table.
 
     Examples:
         >>> from jaxgait import grid
@@ -151,6 +152,7 @@ def grid(axes: Axes) -> Members:
         ('mass', 'stiffness') (3, 2) 6
     """
     given = named(axes)
+    check_apart(given)
     columns = {name: numbers(name, values) for name, values in given.items()}
     return replace(_product([along(name, {name: x}) for name, x in columns.items()]), units=units_of(given))
 
@@ -334,9 +336,8 @@ def check_members(model: Model, members: Members) -> None:
     except (TypeError, ValueError) as error:
         if isinstance(error, ValueError) and "ambiguous" not in str(error):
             raise
-        with warnings.catch_warnings():  # the model's rules were written for single values
-            warnings.simplefilter("ignore", ImplausibleValue)  # warned of above
-            for i in range(members.size):
+        with without_warnings(ImplausibleValue):  # warned of above
+            for i in range(members.size):  # the model's rules were written for single values
                 check_values(model, one_of(members.values, i))
 
 
@@ -386,8 +387,7 @@ def check_values(model: Model, given: Mapping[str, Any]) -> None:
     own = state_variables(model.initial_state()) if any(array_of(n) != n for n in start) else {}
     warn_of_values(model, varied)
     check_start_values(model, within_arrays(start, own))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImplausibleValue)  # warned of above, or when the model itself was checked
+    with without_warnings(ImplausibleValue):  # warned of above, or when the model itself was checked
         changed = with_parameters(model, varied)
         changed.validate()
         changed.validate_start(start)

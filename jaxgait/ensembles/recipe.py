@@ -6,7 +6,6 @@ import json
 import math
 import os
 import pathlib
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -38,6 +37,7 @@ from jaxgait.solve.smooth import MAX_EVENTS, Smooth
 from jaxgait.states import state_variables
 from jaxgait.support import xr
 from jaxgait.support.checks import by_name, of_class, warn_user
+from jaxgait.support.notes import without_warnings
 
 SETTABLE = ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")
 """Options of schemes that `simulate` and the command line take."""
@@ -85,8 +85,7 @@ class Recipe:
         """Trajectories of some members, simulated together as one ensemble along `member`."""
         given = {name: x[list(members)] for name, x in self.values.items()}
         recorded: dict[str, Any] = {"max_events": MAX_EVENTS} if self._smooth_with_events() else {}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", IncompleteRun)  # the page shows how each one ended
+        with without_warnings(IncompleteRun):  # the page shows how each one ended
             return ensemble(
                 self.model,
                 zipped(given),

@@ -24,7 +24,6 @@ import os
 import pathlib
 import platform
 import shutil
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -41,6 +40,7 @@ from jaxgait.ensembles.room import lack
 from jaxgait.solve.dataset import made_by
 from jaxgait.support import checks, files, xr
 from jaxgait.support.checks import by_name
+from jaxgait.support.notes import without_library_warnings
 
 OF_FILES = (".nc", ".h5", ".hdf5", ".csv", ".json")
 """Endings of names that a new store must not have."""
@@ -362,12 +362,11 @@ def _write_template(draft: pathlib.Path, root: pathlib.Path, plan: Plan) -> None
     zarr = store_library("zarr")
     attrs = attributes(plan)
     del attrs["created"]  # recorded in sessions.jsonl; the scan is the same whenever it is run
-    labels = xr.Dataset(coords=coordinates(plan), attrs={**attrs, COMPLETE: 0})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # zarr warns of strings and of consolidated metadata
+    labels, described = xr.Dataset(coords=coordinates(plan), attrs={**attrs, COMPLETE: 0}), descriptions(plan)
+    with without_library_warnings():  # zarr warns of strings and of consolidated metadata
         labels.to_zarr(draft, zarr_format=3, consolidated=False)
         group = zarr.open_group(draft, mode="r+")
-        for name, d in descriptions(plan).items():
+        for name, d in described.items():
             group.create_array(
                 name,
                 shape=plan.members.shape + d.shape,
@@ -462,7 +461,7 @@ def _locked(root: pathlib.Path) -> Iterator[None]:
         except (FileNotFoundError, NotADirectoryError) as error:
             raise StoreError(f"{root} exists and is not a scan: choose another path") from error
         except BlockingIOError as error:
-            raise StoreError(f"{root} is in use: another process is running this scan") from error
+            raise StoreError(f"{root} is in use: another process or thread is running this scan") from error
         except OSError as error:
             raise _unusable(root, "cannot be locked", error) from error
         yield

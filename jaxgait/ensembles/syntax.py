@@ -8,11 +8,11 @@ import inspect
 import textwrap
 import threading
 import types
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
 from jaxgait.support.codes import codes as all_codes
+from jaxgait.support.notes import without_library_warnings
 
 F = TypeVar("F", bound=Callable[..., Any])
 _PARSER = threading.Lock()
@@ -89,8 +89,7 @@ def tree_of(x: Any, codes: Sequence[types.CodeType]) -> ast.AST | None:
 @functools.lru_cache(maxsize=64)
 def _codes_of(text: str) -> frozenset[types.CodeType]:
     """All code in a text, with the lines where it stands."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as for an unknown escape, of which importing it warned
+    with without_library_warnings():  # such as for an unknown escape, of which importing it warned
         return frozenset(all_codes(compile(text, "<source>", "exec", dont_inherit=True)))
 
 

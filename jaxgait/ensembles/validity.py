@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -15,6 +14,7 @@ from jaxgait.fields import declared
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameters, with_parameters, within_bounds
 from jaxgait.plausible import ImplausibleValue
+from jaxgait.support.notes import without_warnings
 
 GROUP = 8
 """Batch size when narrowing down an invalid member."""
@@ -122,10 +122,9 @@ def _fault(model: Model, values: Mapping[str, np.ndarray | float]) -> str:
 
 def _objection(check: Callable[[], None]) -> str:
     """The error of a check as text; empty for none. Warnings of implausible values are left to others."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImplausibleValue)
-        try:
+    try:
+        with without_warnings(ImplausibleValue):
             check()
-        except ValueError as error:
-            return str(error) or type(error).__name__
+    except ValueError as error:
+        return str(error) or type(error).__name__
     return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
@@ -31,6 +30,7 @@ from jaxgait.optimization.statuses import UNSTABLE
 from jaxgait.outcome import INVALID, Outcome, failures
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.support import machine
+from jaxgait.support.notes import without_warnings
 
 DIFFERENCE_STEP = 1e-3
 """Step of central differences, as a fraction of the box."""
@@ -319,8 +319,7 @@ class BatchedProgram:
             with precision.use("float64"):
                 own = {name: np.asarray(own_value(self._model, name))[None] for name in names}
             first = constant(zipped(own), self._fixed)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ImplausibleValue)  # the bounds were checked before
+            with without_warnings(ImplausibleValue):  # the bounds were checked before
                 self._plan = plan_of({"batch": LANES, **self._options, "members": first}, self._extent)
         return self._plan
 

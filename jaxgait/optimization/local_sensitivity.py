@@ -5,7 +5,6 @@ For entire ranges, with all interactions, see `jaxgait.analysis.sensitivity`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -32,6 +31,7 @@ from jaxgait.plausible import ImplausibleValue
 from jaxgait.solve.periodic import SectionMap
 from jaxgait.support import xr
 from jaxgait.support.checks import by_name
+from jaxgait.support.notes import without_warnings
 
 RELATIVE_CHANGE = 0.01
 """Relative change of each parameter; the box extends as far to either side."""
@@ -211,8 +211,7 @@ def _near(model: Model, names: Sequence[str], given: Mapping[str, Any] = Mapping
         ParameterError: if the model rejects its lowest or highest corner.
     """
     values = {name: float(_at_design(model, name, given).value) for name in names}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImplausibleValue)  # about corners of the box, which are not evaluated
+    with without_warnings(ImplausibleValue):  # about corners of the box, which are not evaluated
         away = {name: RELATIVE_CHANGE * abs(x) for name, x in values.items()}
         space = Space(model, {name: (x - away[name], x + away[name]) for name, x in values.items()}, starting=True)
         for corner in (np.zeros(len(names)), np.ones(len(names))):

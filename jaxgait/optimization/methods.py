@@ -31,6 +31,7 @@ from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import MAX_VIOLATION, Goal
 from jaxgait.optimization.together import Ask
 from jaxgait.support import checks
+from jaxgait.support.notes import FILTERS
 
 FIRST_STEP = 0.1
 """Length of the first step as a fraction of the box, to which the objective is scaled by its slope."""
@@ -283,12 +284,17 @@ def project_gradient(x: Float[np.ndarray, " n"], downhill: Float[np.ndarray, " n
     return np.where(((x <= 0.0) & (downhill > 0.0)) | ((x >= 1.0) & (downhill < 0.0)), 0.0, downhill)
 
 
+_quiet: list[Any] = []
+"""The change of the filters of warnings, once for each `quiet` block of all threads."""
+
+
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Without SciPy's warnings of rejected steps: the message of a search states how it ended.
 
-    Filters belong to the whole process, so only the main thread may change them, around all searches: one that waits
-    for an evaluation would otherwise lose its warnings, and searches end in another order than they begin.
+    Filters belong to the whole process, so only the caller's thread may change them, around all searches: one that
+    waits for an evaluation would otherwise lose its warnings, and searches end in another order than they begin. Of
+    callers in several threads, the last one restores them.
 
     Examples:
         >>> import warnings
@@ -300,9 +306,19 @@ def quiet() -> Iterator[None]:
         >>> warnings.filters == before
         True
     """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=r"scipy\.")
+    with FILTERS:
+        filters = _quiet[0] if _quiet else warnings.catch_warnings()
+        if not _quiet:
+            filters.__enter__()
+            warnings.filterwarnings("ignore", module=r"scipy\.")
+        _quiet.append(filters)
+    try:
         yield
+    finally:
+        with FILTERS:
+            _quiet.pop()
+            if not _quiet:
+                filters.__exit__(None, None, None)
 
 
 def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettings], SearchEnd]:

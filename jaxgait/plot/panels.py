@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
 from jaxgait.support.checks import as_names, nearest
+from jaxgait.support.notes import without_library_warnings
 
 MAX_PANELS = 8
 """Largest number of panels if no variables are named."""
@@ -193,6 +193,5 @@ def of_known(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         >>> of_known(np.nanmean, np.array([[1.0, np.nan], [3.0, np.nan]]), axis=0)
         array([ 2., nan])
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
+    with without_library_warnings():
         return function(*args, **options)

@@ -1,11 +1,15 @@
 """Notes and warnings for the user.
 
 Notes are for whoever waits, such as that a program is being compiled: in the log, or else on a terminal.
+
+Within a block, our own warnings are left out by `without_warnings`, and not by `warnings.catch_warnings`: that changes
+the filters of all threads, and where two threads are in such blocks it may leave them changed for good.
 """
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import logging
 import sys
 import threading
@@ -20,6 +24,10 @@ REMINDED_AFTER = 20.0
 """Interval in s between notes that a computation is still running."""
 _BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
 """Packages between the user's code and a warning."""
+_left_out: contextvars.ContextVar[tuple[type[Warning], ...]] = contextvars.ContextVar("jaxgait_left_out", default=())
+"""Warnings that `warn_user` leaves out at present, in this thread."""
+FILTERS = threading.RLock()
+"""Held while all warnings are ignored, in all threads: whoever changes the filters holds it, not to keep these."""
 
 
 def note(message: str) -> None:
@@ -108,6 +116,37 @@ def waiting(
     return tqdm(desc=what, unit=unit, total=total, disable=hidden, delay=PATIENCE if patience is None else patience)
 
 
+@contextlib.contextmanager
+def without_warnings(*kinds: type[Warning]) -> Iterator[None]:
+    """Makes `warn_user` leave out warnings of some kinds in a block, of this thread alone.
+
+    Examples:
+        >>> from jaxgait.support.notes import warn_user, without_warnings
+        >>> with without_warnings(UserWarning):
+        ...     warn_user("the walk is slow")  # no warning
+    """
+    before = _left_out.set((*_left_out.get(), *kinds))
+    try:
+        yield
+    finally:
+        _left_out.reset(before)
+
+
+@contextlib.contextmanager
+def without_library_warnings() -> Iterator[None]:
+    """Ignores all warnings in a block, of all threads, so that it should be short; one thread at a time.
+
+    Examples:
+        >>> import warnings
+        >>> from jaxgait.support.notes import without_library_warnings
+        >>> with without_library_warnings():
+        ...     warnings.warn("this will change")  # no warning
+    """
+    with FILTERS, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warns at the line of the first caller outside this package: the user's, whatever calls are between.
 
@@ -120,6 +159,8 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
         >>> print(caught[0].message)
         the walk is slow
     """
+    if issubclass(type(message) if isinstance(message, Warning) else category, _left_out.get()):
+        return
     frame, level = sys._getframe(), 1
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         frame, level = frame.f_back, level + 1

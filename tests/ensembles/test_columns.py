@@ -177,6 +177,8 @@ def test_units_that_do_not_fit_raise(members, message):
         (lambda: zipped(PEOPLE.assign(mass=True)), "column 'mass' .* has values of the type bool"),
         (lambda: zipped(PEOPLE.set_index("mass", append=True)), r"several levels \(subject, mass\).*reset_index"),
         (lambda: zipped({"mass": PEOPLE.mass, "stiffness": PEOPLE.stiffness[::-1]}), "different labels"),
+        (lambda: grid(dict(PEOPLE)), "'mass' and 'stiffness' have the same rows, 'subject': give zipped"),
+        (lambda: product({n: x for n, x in PEOPLE.to_xarray().items()}), "have the same rows, 'subject'"),
         (lambda: zipped(PEOPLE.rename_axis("a/b")), "the index of a table: names must not contain '/'"),
         (lambda: zipped(PEOPLE.set_axis([1.0, None, 3.0])), "label 'member' of the rows is missing"),
         (

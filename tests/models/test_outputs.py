@@ -7,7 +7,7 @@ import pytest
 
 from jaxgait import precision, simulate
 from jaxgait.mechanics.anthropometry import segments, shoulder_height, stature_of
-from jaxgait.models import CreeperChain, Jumper, Prosthesis, RigidWalker, RollingWalker, Walker
+from jaxgait.models import CreeperChain, Jumper, Prosthesis, RigidWalker, RollingWalker, SpatialJumper, Walker
 from jaxgait.models.prosthesis.leg import SocketState
 from jaxgait.models.prosthesis.parts import Socket
 from jaxgait.models.walker.round_feet import WalkerState
@@ -109,3 +109,10 @@ def test_a_stature_is_that_of_its_segments():
     assert man["thigh"].length + man["shank"].length == pytest.approx(0.91, rel=1e-12)
     below_neck = man["upper_trunk"].length - shoulder_height(man, stature)
     assert below_neck / stature == pytest.approx(0.0878 / 1.741, rel=1e-12)  # de Leva's cervicale and shoulder
+
+
+@pytest.mark.parametrize("jumper", (Jumper, lambda **body: SpatialJumper(plane=Jumper(**body))))
+def test_a_jumper_of_twice_the_stature_has_twice_the_lengths(jumper):
+    small, tall = (jumper(stature=stature).tree() for stature in (0.85, 1.7))
+    for name in ("offset", "com"):
+        np.testing.assert_allclose(getattr(tall, name), 2.0 * np.asarray(getattr(small, name)), rtol=1e-12)

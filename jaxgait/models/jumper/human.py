@@ -27,10 +27,10 @@ from jaxgait.plausible import PERSON
 
 _PAPER = "Chen, Yan, Jin 2003"
 
-HEEL_BEHIND_ANKLE = 0.063
-"""Distance in m of the heel behind the ankle: a quarter of the foot's length (chosen)."""
-FOOT_COM_BELOW_ANKLE = 0.034
-"""Distance in m of the foot's centre of mass below the ankle (chosen)."""
+HEEL_BEHIND_ANKLE = 0.063 / 1.70
+"""Distance of the heel behind the ankle as a fraction of the stature: a quarter of the foot's length (chosen)."""
+FOOT_COM_BELOW_ANKLE = 0.034 / 1.70
+"""Distance of the foot's centre of mass below the ankle, likewise (chosen)."""
 
 _PARENTS = (-1, 0, 1, 2, 3, 4, 4, 6, 7)
 _SIDES = (2.0, 2.0, 2.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0)
@@ -62,7 +62,13 @@ class Jumper(PlanarJumper):
     )
 
     mass: Scalar = parameter(70.0, unit="kg", doc="body mass", bounds="positive", source=_PAPER, plausible=PERSON)
-    stature: Scalar = parameter(1.70, unit="m", doc="body height", bounds="positive", source=_PAPER)
+    stature: Scalar = parameter(
+        1.70,
+        unit="m",
+        doc="body height, with which all lengths but those of the sole scale",
+        bounds="positive",
+        source=_PAPER,
+    )
     knee_start: Scalar = parameter(radians(90), unit="rad", doc="knee flexion in the crouch", source=CHOSEN)
     hip_start: Scalar = parameter(radians(90), unit="rad", doc="hip flexion in the crouch", source=CHOSEN)
     shoulder_start: Scalar = parameter(
@@ -110,7 +116,7 @@ class Jumper(PlanarJumper):
         s = segments(self.mass, self.stature)
         zero = jnp.zeros(())
         up = {name: SagittalVec(zero, jnp.asarray(s[name].length, dtype=float)) for name in _NAMES}
-        toe = SagittalVec(up["foot"].z - HEEL_BEHIND_ANKLE, zero - self.sole.drop)
+        toe = SagittalVec(up["foot"].z - HEEL_BEHIND_ANKLE * self.stature, zero - self.sole.drop)
         return [toe, *(up[n] for n in _NAMES[1:6]), *(SagittalVec(zero, -up[n].z) for n in _NAMES[6:])]
 
 
@@ -119,7 +125,7 @@ def _layout(s: dict[str, Segment], stature: Scalar) -> tuple[list[tuple], list[t
     offsets = [(0.0, 0.0), (0.0, 0.0)]
     offsets += [(0.0, s[name].length) for name in ("shank", "thigh", "lower_trunk", "upper_trunk")]
     offsets += [(0.0, shoulder_height(s, stature)), (0.0, -s["upper_arm"].length), (0.0, -s["forearm"].length)]
-    coms = [(s["foot"].com - HEEL_BEHIND_ANKLE, -FOOT_COM_BELOW_ANKLE)]
+    coms = [(s["foot"].com - HEEL_BEHIND_ANKLE * stature, -FOOT_COM_BELOW_ANKLE * stature)]
     coms += [(0.0, s[name].length - s[name].com) for name in _NAMES[1:6]]
     coms += [(0.0, -s[name].com) for name in _NAMES[6:]]
     return offsets, coms

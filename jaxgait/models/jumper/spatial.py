@@ -23,8 +23,8 @@ from jaxgait.models.jumper.swing import Turn, locked
 from jaxgait.parameters import CHOSEN
 from jaxgait.precision import float64_default
 
-HIP_ASIDE, SHOULDER_ASIDE = 0.085, 0.175
-"""Half the distances in m between the hips and between the shoulders (chosen)."""
+HIP_ASIDE, SHOULDER_ASIDE = 0.085 / 1.70, 0.175 / 1.70
+"""Half the distances between the hips and between the shoulders, as fractions of the stature (chosen)."""
 
 _SIDES = {"left": 1.0, "right": -1.0}
 _FLEXION = {"hip": -1.0, "knee": 1.0, "ankle": -1.0, "shoulder": -1.0, "elbow": -1.0}
@@ -114,7 +114,8 @@ class SpatialJumper(Model):
     @derived
     def tree(self) -> spatial.Tree:
         """The fifteen bodies, lower trunk first."""
-        s = segments(self.plane.mass, self.plane.stature)
+        tall = self.plane.stature
+        s = segments(self.plane.mass, tall)
         up = [("lower_trunk", None, 0.0), ("upper_trunk", "lower_trunk", s["lower_trunk"].length)]
         up += [("head", "upper_trunk", s["upper_trunk"].length)]
         links = []
@@ -123,10 +124,10 @@ class SpatialJumper(Model):
             com, inertia = (0.0, 0.0, s[name].length - s[name].com), diagonal_inertia(*axes(name, s[name]))
             links.append(spatial.Link(name, parent, joint, s[name].mass, com, inertia, offset=(0.0, 0.0, height)))
         for side, sense in _SIDES.items():
-            leg = ("lower_trunk", (0.0, sense * HIP_ASIDE, 0.0))
-            arm = ("upper_trunk", (0.0, sense * SHOULDER_ASIDE, shoulder_height(s, self.plane.stature)))
-            links += _limb(s, side, ("thigh", "shank", "foot"), *leg)
-            links += _limb(s, side, ("upper_arm", "forearm", "hand"), *arm)
+            leg = ("lower_trunk", (0.0, sense * HIP_ASIDE * tall, 0.0))
+            arm = ("upper_trunk", (0.0, sense * SHOULDER_ASIDE * tall, shoulder_height(s, tall)))
+            links += _limb(s, tall, side, ("thigh", "shank", "foot"), *leg)
+            links += _limb(s, tall, side, ("upper_arm", "forearm", "hand"), *arm)
         return spatial.Tree.build(*links)
 
     def _studs(self, tree: spatial.Tree) -> spatial.Points:
@@ -230,7 +231,7 @@ class SpatialJumper(Model):
             upward = 1.0 if part in ("lower_trunk", "upper_trunk", "head") else -1.0
             tip = [0.0, 0.0, upward * s[part].length]
             if part == "foot":
-                tip = [s[part].length - HEEL_BEHIND_ANKLE, 0.0, -self.plane.sole.drop]
+                tip = [s[part].length - HEEL_BEHIND_ANKLE * self.plane.stature, 0.0, -self.plane.sole.drop]
             end = world.r + world.R @ stacked(tip)
             ends.append(jnp.stack([world.r, end]))
         return jnp.stack(ends)
@@ -241,7 +242,9 @@ class SpatialJumper(Model):
         self.plane.validate()
 
 
-def _limb(s: dict[str, Segment], side: str, parts: tuple[str, ...], parent: str, at: tuple) -> list[spatial.Link]:
+def _limb(
+    s: dict[str, Segment], stature: Scalar, side: str, parts: tuple[str, ...], parent: str, at: tuple
+) -> list[spatial.Link]:
     """Three links of one limb, hanging from a joint at a position in its parent."""
     links = []
     for part in parts:
@@ -249,7 +252,7 @@ def _limb(s: dict[str, Segment], side: str, parts: tuple[str, ...], parent: str,
         joint = spatial.hinge((0.0, 1.0, 0.0)) if part in _HINGES else spatial.ball()
         com, inertia = (0.0, 0.0, -segment.com), diagonal_inertia(*axes(part, segment))
         if part == "foot":
-            com = (segment.com - HEEL_BEHIND_ANKLE, 0.0, -FOOT_COM_BELOW_ANKLE)
+            com = (segment.com - HEEL_BEHIND_ANKLE * stature, 0.0, -FOOT_COM_BELOW_ANKLE * stature)
         links.append(spatial.Link(f"{side}_{part}", parent, joint, segment.mass, com, inertia, offset=at))
         parent, at = f"{side}_{part}", (0.0, 0.0, -segment.length)
     return links

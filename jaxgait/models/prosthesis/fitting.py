@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from typing import Any
 
 import equinox as eqx
@@ -22,7 +21,7 @@ from jaxgait.motion.stride import Person
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
-from jaxgait.support.checks import warn_user
+from jaxgait.support.notes import warn_user, without_warnings
 
 ALIGNED_WITHIN, HEIGHT_STEP = 0.015, 0.0005
 """Heights in m that `aligned` tries: in steps of the second up to the first, above and below the reference."""
@@ -112,8 +111,7 @@ def aligned(leg: Prosthesis) -> Prosthesis:
     reference = straight_ankle_height(Prosthesis()) - straight_ankle_height(leg)  # all are counted from the default leg
     heights = _heights(leg, reference + HEIGHT_STEP * np.arange(-most, most + 1))
     anonymous = dataclasses.replace(leg.drive, name="", side="", person=None)  # one program for all people
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IncompleteRun)  # those that fold are part of the search
+    with without_warnings(IncompleteRun):  # those that fold are part of the search
         request = {"strides": ALIGNED_STRIDES, "observe": [correlation, ground_force], "progress": False}
         runs = ensemble(dataclasses.replace(leg, drive=anonymous), {"height_offset": heights}, **request)
     weight = body_mass(leg.drive.person or REFERENCE_PERSON) * float(leg.gravity)
