@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.mechanics.spatial.tree import Motion, Topology, Tree, check_in_space, check_lengths, of_planar_tree, plus
+from jaxgait.mechanics.spatial.vectors import real
 from jaxgait.precision import float64_default
 
 
@@ -178,7 +179,7 @@ def hybrid_dynamics(
     """
     check_lengths(tree.nv, vdot=vdot, tau=tau, prescribed=prescribed)
     form = list if of_planar_tree(motion) else jnp.asarray
-    vdot, tau = (jax.tree.map(_real, form(x)) for x in (vdot, tau))
+    vdot, tau = (jax.tree.map(real, form(x)) for x in (vdot, tau))
     return _hybrid_dynamics(tree, motion, vdot, tau, tuple(map(bool, prescribed)), wrenches, gravity)
 
 
@@ -240,11 +241,6 @@ def _(primals: Any, tangents: Any) -> tuple[Accelerations, Accelerations]:
     d_computed = only(prescribed, jax.tree.map(jnp.add, d_required, change.tau))
     parts = Accelerations(d_known, d_given, d_bodies), Accelerations(change.vdot, d_computed, change.bodies)
     return found, jax.tree.map(lambda x, a, b: (a + b).astype(x.dtype), found, *parts)
-
-
-def _real(x: Any) -> Array:
-    """An array that has derivatives, also of whole numbers."""
-    return jnp.asarray(x, jnp.result_type(x, float))
 
 
 def _filled(tangent: Any, primal: Any) -> Any:

@@ -15,7 +15,7 @@ from jaxgait.mechanics.spatial import plane, space
 from jaxgait.mechanics.spatial.checks import check_link
 from jaxgait.mechanics.spatial.joints import Joint
 from jaxgait.mechanics.spatial.links import Link
-from jaxgait.mechanics.spatial.vectors import Mat6, Placement, rigid_inertia
+from jaxgait.mechanics.spatial.vectors import Mat6, Placement, real, rigid_inertia
 from jaxgait.precision import float64_default
 from jaxgait.support.checks import is_concrete
 
@@ -335,6 +335,8 @@ def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
     """
     check_lengths(tree.nq, q=q)
     check_lengths(tree.nv, v=v)
+    if tree.algebra is space:
+        q, v = real(q), real(v)
     algebra, motion = tree.algebra, Motion([], [], [], [], [], v)
     parts = zip(tree.joints, tree.seats(), tree.parents, tree.q_slices, tree.v_slices, strict=True)
     for joint, seat, p, a, b in parts:
