@@ -101,7 +101,8 @@ class Engine:
         near = jnp.abs(guards) <= jnp.abs(rates) * instant(jnp.asarray(self.scheme.first_step, t.dtype), t)
         near = near.at[-1].set(False)  # the end
         guards = jnp.where(near, 0.0, guards)
-        status = jnp.where(all_finite(y), self._over((guards < 0.0) & self._armed(t, y, phase)), Outcome.NONFINITE)
+        sound = all_finite(y) & (self.t_end > t)
+        status = jnp.where(sound, self._over((guards < 0.0) & self._armed(t, y, phase)), Outcome.NONFINITE)
         zero, none = jnp.asarray(0), jnp.zeros_like(guards)
         return Point(t, y, guards, none, phase, status.astype(jnp.int32), zero, zero, seen, none)
 
