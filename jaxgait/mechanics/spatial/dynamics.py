@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.spatial.tree import Motion, Topology, Tree, check_in_space, check_lengths, of_planar_tree, plus
+from jaxgait.mechanics.spatial.tree import Motion, Topology, Tree, check_lengths, of_planar_tree, plus
 from jaxgait.mechanics.spatial.vectors import real
 from jaxgait.precision import float64_default
 
@@ -107,7 +107,8 @@ def mass_matrix(tree: Tree, motion: Motion) -> Float[Array, "nv nv"]:
         >>> print(jax.jit(lambda q: mass_matrix(rod, kinematics(rod, q, q)))(jnp.zeros(1)))  # about its end: m l^2 / 3
         [[1.]]
     """
-    check_in_space("mass_matrix", motion)
+    if of_planar_tree(motion):
+        raise TypeError("mass_matrix needs the motion of a Tree in space, got that of a PlanarTree (Tree.in_plane)")
     composite = tree.inertias()
     for i in reversed(range(len(composite))):
         p = tree.parents[i]

@@ -380,24 +380,6 @@ def of_planar_tree(motion: Motion) -> bool:
     return isinstance(motion.world[0], plane.Placement)
 
 
-@float64_default
-def check_in_space(function: str, motion: Motion) -> None:
-    """Checks that a motion is that of a `Tree`, not of its planar form.
-
-    Raises:
-        TypeError: naming the function that needs it.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait.mechanics.spatial import Link, Tree, fixed, kinematics
-        >>> from jaxgait.mechanics.spatial.tree import check_in_space
-        >>> post = Tree.build(Link("post", None, fixed(), mass=1.0))
-        >>> check_in_space("mass_matrix", kinematics(post, jnp.zeros(0), jnp.zeros(0)))
-    """
-    if of_planar_tree(motion):
-        raise TypeError(f"{function} needs the motion of a Tree in space, got that of a PlanarTree (Tree.in_plane)")
-
-
 def plus(a: Any, b: Any, neither: Callable[[], Any] = lambda: None) -> Any:
     """The sum of two vectors, either of which may be None; `neither()` if both are.
 
