@@ -155,7 +155,9 @@ class Engine:
         start = self.start(ts[0], y0, jnp.asarray(0, jnp.int32))
         end, events, _, _ = self.run(start, limit, limit)
         completed = end.status == Outcome.COMPLETED
-        t_end = jnp.where(completed, ts[-1], end.t)  # located to rounding
+        # Located to rounding: it is the end of the run, or a sample that is recorded at the same instant.
+        late = jax.lax.stop_gradient(jnp.maximum(ts[end.seen.next - 1] - end.t, 0.0))
+        t_end = jnp.where(completed, ts[-1], end.t + late)
         ys, extremes = self.samples.samples(end.seen, end.y, completed), end.seen.extremes
         found = Trajectory(ts, ys, end.status, t_end, end.y, end.steps, end.rejected, extremes, events)
         return found.until_end()._replace(beyond=self._beyond(start, end, events))
