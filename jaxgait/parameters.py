@@ -243,10 +243,10 @@ def _walk(module: Any, prefix: str) -> Iterator[tuple[str, ParameterInfo]]:
             yield name, ParameterInfo(value, unit_of(module, field), *info, sizes=sizes_of(field))
         elif isinstance(value, Mapping):
             entries = field.metadata["entries"](module) if "entries" in field.metadata else {}
-            refined = field.metadata.get("refined", lambda owner, part, own, info: info)
+            refined = field.metadata["refined"](module) if "refined" in field.metadata else lambda part, info: info
             for key, part in value.items():
                 if isinstance(part, eqx.Module):
-                    yield from ((f"{name}.{key}.{own}", refined(module, part, own, x)) for own, x in _walk(part, ""))
+                    yield from ((f"{name}.{key}.{own}", refined(part, info)) for own, info in _walk(part, ""))
                 elif key in entries:
                     yield f"{name}.{key}", entries[key]._replace(value=part)
 

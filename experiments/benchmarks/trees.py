@@ -8,7 +8,8 @@ counts. To compare two versions of the package, run it in both, one after the ot
 Then a leg of three links (ten states, one foot on the ground), in the plane and in space, with a kernel and left to
 XLA: processor time in s of the first run of one second, with an empty cache, and of the next; of 64 members; and, with
 a kernel, of their derivatives by the stiffness of the knee, and the values of their kernels; those of a kernel that
-leaves out no zeros (`jaxgait.native.assuming_finite`). Then the steps of the run and its error at several rtol.
+leaves out no zeros (`jaxgait.native.assuming_finite`). Then the steps of the run and its error at several rtol, and
+the same times of a robot with four legs, twelve motors and their stops, in explicit steps.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ import numpy as np
 from jaxgait import Measure, ensemble, precision, simulate
 from jaxgait.mechanics.contact import HuntCrossley
 from jaxgait.mechanics.friction import Coulomb
-from jaxgait.mechanics.spatial import Link, hinge, planar
+from jaxgait.mechanics.spatial import Link, free, hinge, planar
 from jaxgait.models.creeper.chain import CreeperChain
 from jaxgait.models.exoskeleton.model import Exoskeleton
 from jaxgait.models.jumper.human import Jumper
 from jaxgait.models.jumper.robot import JumpingRobot
 from jaxgait.models.jumper.spatial import SpatialJumper
-from jaxgait.models.tree import ContactPoint, Spring, TreeModel
+from jaxgait.models.tree import ContactPoint, Motor, Spring, Stop, TreeModel
 from jaxgait.native import code, disk, looping, passes, reading
 
 from .bench import compiled_anew
@@ -67,6 +68,10 @@ def main() -> None:
         where = "in the plane" if rotation is None else "in space"
         print(f"leg of three links {where}, with its zeros: a kernel of {values[0]} values", flush=True)
     _errors(_leg(None))
+    with compiled_anew(), _lengths() as values:
+        taken = _times(_quadruped(), samples=301, derived=False, solver="Tsit5")
+    times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in taken.items())
+    print(f"robot with four legs, a kernel of {values[0]} values: {times}", flush=True)
     if file:
         with open(file, "w") as out:
             json.dump(found, out, indent=1)
@@ -99,9 +104,32 @@ def _leg(rotation: np.ndarray | None) -> TreeModel:
     )
 
 
-def _times(leg: TreeModel, samples: int, derived: bool) -> dict[str, float]:
+def _quadruped() -> TreeModel:
+    """A trunk that stands on four legs of three driven joints each; 37 states."""
+    links, contacts, drives = [Link("trunk", None, free(), mass=10.0, inertia=np.diag([0.1, 0.3, 0.3]))], {}, {}
+    for leg, (x, y) in itertools.product(("front", "hind"), (("left", 0.15), ("right", -0.15))):
+        hip = (0.3 if leg == "front" else -0.3, y, 0.0)
+        above = "trunk"
+        for name, axis, offset, bent in (
+            ("hip", (1, 0, 0), hip, 0.0),
+            ("thigh", (0, 1, 0), (0.0, 0.0, 0.0), -0.6),
+            ("shank", (0, 1, 0), (0.0, 0.0, -0.25), 1.2),
+        ):
+            body = f"{leg}_{x}_{name}"
+            rod = {"mass": 0.5, "com": (0.0, 0.0, -0.12), "inertia": np.diag([3e-3, 3e-3, 1e-4])}
+            links.append(Link(body, above, hinge(axis), offset=offset, **rod))
+            drives[f"{body}_motor"] = Motor(body, stiffness=60.0, damping=2.0, position=bent)
+            drives[f"{body}_stop"] = Stop(body, lowest=-2.0, highest=2.0, stiffness=500.0, damping=1.0)
+            above = body
+        toe = ContactPoint(above, HuntCrossley(1e4, 0.5, 1e3), Coulomb(0.8, 0.02), position=(0.0, 0.0, -0.25))
+        contacts[f"{leg}_{x}"] = toe
+    start = {"trunk.z": 0.42} | {motor.joint: motor.position for motor in drives.values() if isinstance(motor, Motor)}
+    return TreeModel(links, contacts=contacts, drives=drives, start=start)
+
+
+def _times(leg: TreeModel, samples: int, derived: bool, **options: Any) -> dict[str, float]:
     """Processor time in s of a first and a next run, ensemble and, if `derived`, ensemble with a derivative."""
-    options = {"duration": 1.0, "samples": samples, "progress": False}
+    options |= {"duration": 1.0, "samples": samples, "progress": False}
     gravity, height = {"gravity": np.linspace(8.0, 10.0, 64)}, Measure("height", _height, "m", "height at the end")
     work: dict[str, Callable] = {
         "run": lambda: simulate(leg, **options),

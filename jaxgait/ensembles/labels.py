@@ -69,13 +69,14 @@ def descriptions(plan: Plan) -> dict[str, Description]:
     shared = plan.times is not None
     if shared:
         found.pop("time")
-    result = {}
+    known, result = {**plan.model.variables, **plan.variables}, {}
     for name, (group, shape, dtype) in found.items():
         first = {"trajectory": ("time" if shared else "instant",), "events": ("event",)}.get(group, ())
         last = ("parameter",) if group == "gradient" else ()
-        own = extra_dims(_known(plan), stem(name, group), len(shape) - len(first) - len(last))
+        own = extra_dims(known, stem(name, group), len(shape) - len(first) - len(last))
         dims = first + own + last
-        result[name] = Description(dims, shape, dtype, _attributes(plan, name, group))
+        described = {**_FIXED, **(plan.variables if group in ("observed", "gradient") else known)}
+        result[name] = Description(dims, shape, dtype, _attributes(plan, name, group, described))
     return result
 
 
@@ -227,12 +228,8 @@ def failed(data: xr.Dataset) -> xr.Dataset:
     return rows.assign(sentence=("member", np.array(sentences, dtype=object)))
 
 
-def _attributes(plan: Plan, name: str, group: str) -> dict[str, Any]:
-    """Unit and long name of a result: its own, or derived from those of another result.
-
-    What a function observes is not the model's variable of the same name.
-    """
-    known = {**_FIXED, **(plan.variables if group in ("observed", "gradient") else _known(plan))}
+def _attributes(plan: Plan, name: str, group: str, known: Mapping[str, Variable]) -> dict[str, Any]:
+    """Unit and long name of a result: its own, or derived from those of another result."""
     if numbered := _numbered(plan, name, group):
         return numbered
     if name in known:
@@ -255,11 +252,6 @@ def _numbered(plan: Plan, name: str, group: str) -> dict[str, str]:
         return {"units": "1", "long_name": "what happened (-1: nothing more)", "legend": json.dumps(names)}
     of_samples = name == PHASE and group == "trajectory" and with_phase(plan.model, plan.job.scheme)
     return phase_attributes(plan.model) if of_samples else {}
-
-
-def _known(plan: Plan) -> dict[str, Variable]:
-    """Units and long names of everything that a member may return."""
-    return {**plan.model.variables, **plan.variables}
 
 
 def described_value(model: Model, name: str) -> dict[str, Any]:

@@ -148,9 +148,9 @@ def check_start_values(model: Model, start: Mapping[str, Any]) -> None:
         ValueError: for a quaternion that is not of length 1, naming it.
     """
     warn_large_angles(model, start)
-    labels = model.labels
+    labels, described = model.labels, model.variables
     for name, values in start.items():
-        dims = model.variables[name].dims if name in model.variables else ()
+        dims = described[name].dims if name in described else ()
         names = labels.get(dims[0], ()) if len(dims) == 1 else ()
         if len(names) and all(isinstance(one, str) for one in names):  # others are positions or numbers
             check_quaternions(names, values)

@@ -74,9 +74,10 @@ def trajectory_dataset(
     If the motion has several phases, `phase` is the one of each sample, and -1 after its end.
     The outputs are in the order in which the model declares them, which compiled programs do not keep.
     """
-    declared = {name: outputs[name] for name in model.variables if name in outputs}
+    described = model.variables
+    declared = {name: outputs[name] for name in described if name in outputs}
     variables = {**state_variables(trajectory.ys), **declared, **outputs}
-    found = xr.Dataset({name: labelled(model.variables, name, values, ("time",)) for name, values in variables.items()})
+    found = xr.Dataset({name: labelled(described, name, values, ("time",)) for name, values in variables.items()})
     time = xr.DataArray(np.asarray(trajectory.ts), dims="time", attrs={"units": "s", "long_name": "time"})
     found = found.assign(_events(model, trajectory.events))
     if with_phase(model, scheme):
@@ -92,8 +93,8 @@ def names_of_run(model: Any, trajectory: Trajectory, outputs: Mapping[str, Any],
     if (events := trajectory.events) is not None:
         recorded = {*state_variables(events.before), *events.totals}
         names |= {"event_time", "event_name", *(f"{name}_{side}" for name in recorded for side in ("before", "after"))}
-    described = [model.variables[name] for name in variables | recorded if name in model.variables]
-    names |= {dim for one in described for dim in one.dims if dim in model.labels}
+    described, labels = model.variables, model.labels
+    names |= {dim for n in variables | recorded if n in described for dim in described[n].dims if dim in labels}
     return names | ({PHASE} if with_phase(model, scheme) else set())
 
 
@@ -112,7 +113,7 @@ def phase_attributes(model: Any) -> dict[str, str]:
 def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
     if events is None:
         return {}
-    happened = np.flatnonzero(np.asarray(events.kind) >= 0)
+    described, happened = model.variables, np.flatnonzero(np.asarray(events.kind) >= 0)
     names = np.array(events.names, dtype=object)[np.asarray(events.kind)[happened]]
     found = {
         "event_time": xr.DataArray(
@@ -123,7 +124,7 @@ def _events(model: Model, events: Events | None) -> dict[str, xr.DataArray]:
     sums = {name: before + events.amounts[name] for name, before in events.totals.items()}
     for side, states, totals in (("before", events.before, events.totals), ("after", events.after, sums)):
         for name, values in {**state_variables(states), **totals}.items():
-            one = labelled(model.variables, name, np.asarray(values)[happened], ("event",))
+            one = labelled(described, name, np.asarray(values)[happened], ("event",))
             long_name = one.attrs.get("long_name", name)
             found[f"{name}_{side}"] = one.assign_attrs(long_name=f"{long_name}, just {side} the event")
     return found

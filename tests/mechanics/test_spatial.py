@@ -240,6 +240,19 @@ def test_bad_axes_raise(axis):
         spatial.hinge(axis)
 
 
+@pytest.mark.parametrize("screw", [(0, 1, 0, 1, 0, 0), (0, 2, 0, 0, 0, 0), (0, 1, 0), (0, np.nan, 0, 0, 0, 0)])
+def test_a_screw_turns_or_slides(screw):
+    with pytest.raises(ValueError, match="each screw of a joint must be six numbers"):
+        spatial.Joint((screw,))
+
+
+def test_screws_are_tuples():
+    given = [0, 1, 0, 0, 0, 0]
+    for screws in ([given], np.array([given])):
+        assert spatial.Joint(screws) == spatial.hinge((0, 1, 0))
+        assert hash(spatial.Joint(screws)) == hash(spatial.hinge((0, 1, 0)))
+
+
 def test_vectors_of_another_length_raise():
     """A free base has seven coordinates, but six velocities."""
     tree = spatial.Tree.build(spatial.Link("a", None, spatial.free(), 1.0, inertia=np.eye(3)))

@@ -8,6 +8,7 @@ quaternion, and the twist (angular first) in the child's axes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -25,6 +26,8 @@ from jaxgait.precision import float64_default
 from jaxgait.support.checks import as_array, shown
 
 Axis = tuple[float | int, float | int, float | int]
+_UNIT = 1e-9
+"""Rounding error of the length of an axis."""
 _QUATERNION, _ANGULAR = ("q_w", "q_x", "q_y", "q_z"), ("w_x", "w_y", "w_z")
 
 
@@ -34,7 +37,10 @@ class Joint:
     """A joint made of elementary screws, applied in turn from the parent to the child.
 
     Each screw is six numbers, (axis, 0) for a rotation or (0, axis) for a translation, in the frame moved by the screws
-    before it. Coordinates are in rad and m, twists in rad/s and m/s.
+    before it, with an axis of length 1. Coordinates are in rad and m, twists in rad/s and m/s.
+
+    Raises:
+        ValueError: for anything else; `screws` takes axes of any length.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -52,7 +58,19 @@ class Joint:
         True
     """
 
-    screws: tuple[tuple[float, ...], ...] = ()
+    screws: Any = ()
+    """A row of six numbers for each, as tuples of tuples."""
+
+    def __post_init__(self) -> None:
+        """Makes the screws tuples, which can be hashed."""
+        for screw in self.screws:
+            numbers = as_array(screw)
+            is_six = numbers.shape == (6,) and numbers.dtype.kind in "fiu"
+            lengths = np.linalg.norm(numbers.reshape(2, 3), axis=1) if is_six else np.zeros(2)
+            if not np.allclose(sorted(lengths), (0.0, 1.0), rtol=0.0, atol=_UNIT):
+                wanted = "six numbers, (axis, 0) of a turn or (0, axis) of a slide, with an axis of length 1"
+                raise ValueError(f"each screw of a joint must be {wanted}, got {shown(screw)}; `screws` makes them")
+        object.__setattr__(self, "screws", tuple(tuple(float(x) for x in screw) for screw in self.screws))
 
     @property
     def nq(self) -> int:

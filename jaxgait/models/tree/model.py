@@ -20,8 +20,9 @@ films show the ground inclined.
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -33,7 +34,7 @@ from jaxgait.batches import each
 from jaxgait.fields import array_of, with_fields
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.linalg import stacked
-from jaxgait.mechanics.spatial import Link, PlanarTree, Tree
+from jaxgait.mechanics.spatial import Joint, Link, PlanarTree, Tree
 from jaxgait.mechanics.spatial.tree import Topology
 from jaxgait.model import Model, Numerics, Scalar, Variable, derived, parameter
 from jaxgait.models.tree import naming
@@ -74,7 +75,12 @@ class TreeState(NamedTuple):
 
 def _skeleton(links: Mapping[str, Link]) -> Tree:
     """The tree for names, without its numbers, which may have batch axes."""
-    return Tree.build(*(Link(link.name, link.parent, link.joint, 0.0) for link in links.values()))
+    return _structure(*((link.name, link.parent, link.joint) for link in links.values()))
+
+
+@functools.lru_cache(maxsize=64)  # every name and unit is read from it, thousands of times in a call
+def _structure(*bodies: tuple[str, str | None, Joint]) -> Tree:
+    return Tree.build(*(Link(*body, mass=0.0) for body in bodies))
 
 
 def _start_coordinates(model: TreeModel) -> dict[str, ParameterInfo]:
@@ -102,14 +108,19 @@ def _plausible(unit: str) -> tuple[float, float] | None:
     return plausible_range(0.0, "rad", "any") if unit == "rad" else None
 
 
-def _of_drive(model: TreeModel, drive: Any, name: str, info: ParameterInfo) -> ParameterInfo:
-    """A parameter of a drive, in the units of its joint, unless a law of the user's own has declared them."""
-    if not isinstance(drive, JointDrive) or isinstance(drive, Torque | PrescribedJoint):
-        return info
-    joint = naming.velocities(_skeleton(model.links)).get(drive.joint)
-    if joint is not None and joint.unit == "m/s":
-        return info._replace(unit=_SLIDING.get(info.unit, info.unit))
-    return info._replace(plausible=_plausible("rad")) if info.unit == "rad" else info
+def _of_drives(model: TreeModel) -> Callable[[Any, ParameterInfo], ParameterInfo]:
+    """What turns a parameter of a drive into the units of its joint, unless a law of the user's own declares them."""
+    velocities = naming.velocities(_skeleton(model.links))  # once for all drives: the bodies take their time
+
+    def refined(drive: Any, info: ParameterInfo) -> ParameterInfo:
+        if not isinstance(drive, JointDrive) or isinstance(drive, Torque | PrescribedJoint):
+            return info
+        joint = velocities.get(drive.joint)
+        if joint is not None and joint.unit == "m/s":
+            return info._replace(unit=_SLIDING.get(info.unit, info.unit))
+        return info._replace(plausible=_plausible("rad")) if info.unit == "rad" else info
+
+    return refined
 
 
 class TreeModel(Model):
@@ -134,7 +145,7 @@ class TreeModel(Model):
     contacts: Mapping[str, ContactPoint] = eqx.field(converter=contacts_by_name, default_factory=OrderedDict)
     """Contact points by name."""
     drives: Mapping[str, Any] = eqx.field(
-        converter=drives_by_name, default_factory=OrderedDict, metadata={"refined": _of_drive}
+        converter=drives_by_name, default_factory=OrderedDict, metadata={"refined": _of_drives}
     )
     """`Spring`, `Stop`, `Motor`, `Torque`, `Rotor`, `PrescribedJoint`, `LockedJoint` at joints, `Force` at points, by
     name, or functions of t, q, v for all forces, shape (nv,)."""

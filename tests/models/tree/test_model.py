@@ -17,7 +17,7 @@ from jaxgait.ensembles.members import check_members
 from jaxgait.ensembles.validity import accepted
 from jaxgait.mechanics.contact import Hertz, ImpactHertz, LinearSpring, UnilateralSpring
 from jaxgait.mechanics.friction import Coulomb, Dahl, Incremental
-from jaxgait.mechanics.spatial import Link, ball, fixed, free, hinge, planar, prismatic, screws
+from jaxgait.mechanics.spatial import Link, Tree, ball, fixed, free, hinge, planar, prismatic, screws
 from jaxgait.models.tree import (
     ContactPoint,
     Force,
@@ -53,6 +53,16 @@ def pendulum(**options):
         Link("lower", "upper", hinge((0, 1, 0)), offset=(0, 0, -0.5), **rod(0.7, 0.4)),
     ]
     return TreeModel(links, start={"upper": 1.0, "lower": -0.4}, duration=2.0, **options)
+
+
+def test_names_are_read_from_one_structure(monkeypatch):
+    """An ant had its bodies built two thousand times in every call."""
+    built, build = [], Tree.build
+    monkeypatch.setattr(Tree, "build", lambda *links, **more: built.append(links) or build(*links, **more))
+    model = pendulum(drives={f"spring {i}": Spring("upper", stiffness=1.0) for i in range(20)})
+    named_once = [parameters(model), model.variables, parameters(with_parameters(model, {"links.upper.mass": 2.0}))]
+    assert named_once
+    assert len(built) <= 1
 
 
 @pytest.mark.slow
