@@ -258,13 +258,18 @@ class _Rewriting:
             part = self._part(s)
             if part is not None:
                 apart.append((part, s))
-            elif isinstance(s, Loop) and any(self._part(x) is not None for x in everything([s])):
+            elif isinstance(s, Loop) and self._involves_parts(s):
                 found += self._joined(apart)
                 apart.clear()
                 found.append(s._replace(condition=self.block(s.condition), body=self.block(s.body)))
             else:
                 found.append(s)
         return (*found, *self._joined(apart))
+
+    def _involves_parts(self, loop: Loop) -> bool:
+        """Whether a loop contains statements of parts, or only takes and returns their values."""
+        values = any(self._parts.of(v) is not None for v in used(loop))
+        return values or any(self._part(s) is not None for s in everything([loop]))
 
     def _part(self, s: Statement) -> int | None:
         if isinstance(s, Operation | Read):

@@ -14,8 +14,10 @@ Language reference: https://llvm.org/docs/LangRef.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from jaxgait.native.instructions import Cells, Kind, Known, Operation, Scope, Value, Writer
 
@@ -42,12 +44,11 @@ class Kernel(NamedTuple):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
-    @property
-    def width(self) -> int:
-        """Members in one vector: a power of two, not more than there are."""
-        real = [v.dtype.itemsize for v in self.values.values() if v.kind > Kind.UNIFORM and v.dtype.kind == "f"]
-        full = VECTOR_BYTES // max(real, default=8)
-        return 1 << (min(full, self.grid.members).bit_length() - 1)
+
+def vector_width(dtypes: Iterable[np.dtype], members: int) -> int:
+    """Members in one vector of values of these types: a power of two, not more than there are."""
+    full = VECTOR_BYTES // max((d.itemsize for d in dtypes if d.kind == "f"), default=8)
+    return 1 << (min(full, members).bit_length() - 1)
 
 
 def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
@@ -61,8 +62,9 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
     w.lines += prologue
     known = Known(kernel.values, kernel.constants)
     uniform = Scope(w, known, 1, None)
-    lanes = Scope(w, known, kernel.width, uniform)
-    extra = Scope(w, known, kernel.width, lanes)
+    width = vector_width((v.dtype for v in kernel.values.values() if v.kind > Kind.UNIFORM), kernel.grid.members)
+    lanes = Scope(w, known, width, uniform)
+    extra = Scope(w, known, width, lanes)
     used = {value.kind for value in kernel.values.values()}
     _level(kernel, Kind.UNIFORM, Cells(uniform), 0)
     if used & {Kind.LANE, Kind.EXTRA}:
@@ -71,7 +73,7 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
         w.line("br label %lanes")
         w.label("lanes")
         w.line(f"%i = phi i64 [ 0, %{before} ], [ %i.next, %lanes.end ]")
-        begin = w.call("llvm.smin.i64", "i64", [("i64", "%i"), ("i64", str(kernel.grid.members - kernel.width))])
+        begin = w.call("llvm.smin.i64", "i64", [("i64", "%i"), ("i64", str(kernel.grid.members - width))])
         _level(kernel, Kind.LANE, Cells(lanes), begin)
         w.line("br label %lanes.done")
         w.label("lanes.done")
@@ -90,7 +92,7 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
         else:
             w.line("br label %lanes.end")
         w.label("lanes.end")
-        w.line(f"%i.next = add i64 %i, {kernel.width}")
+        w.line(f"%i.next = add i64 %i, {width}")
         w.line(f"%i.more = icmp slt i64 %i.next, {kernel.grid.members}")
         w.line("br i1 %i.more, label %lanes, label %done")
         w.label("done")

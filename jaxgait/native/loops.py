@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from jaxgait.native.code import Code, Loop, Memory, PartLoop, Read, Statement, Write, everything, lasting
 from jaxgait.native.instructions import Cells, Scope, Writer, scalar
-from jaxgait.native.kernel import VECTOR_BYTES
+from jaxgait.native.kernel import vector_width
 
 
 class Emitter:
@@ -319,12 +319,6 @@ class Emitter:
                 Cells(self.scope, len(result)).store(self.scope.get(v), f"%out{i}", self.code.dtypes[v], at)
 
 
-def width_for(code: Code, members: int) -> int:
-    """Members in a vector: a power of two, not more than there are."""
-    real = [d.itemsize for d in code.dtypes if d.kind == "f"]
-    return 1 << (min(VECTOR_BYTES // max(real, default=8), members).bit_length() - 1)
-
-
 def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence[bool], sizes: Sequence[int]) -> str:
     """A function over all members, vector by vector.
 
@@ -336,7 +330,7 @@ def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence
         shared: which operands are the same for all of them.
         sizes: numbers per member of each operand.
     """
-    w, width = Writer(), width_for(code, members)
+    w, width = Writer(), vector_width(code.dtypes, members)
     w.lines += prologue
     emitter = Emitter(code, width, w)
     w.line("%nowhere = alloca i64, align 8")

@@ -20,7 +20,8 @@ import numpy as np
 from jaxgait.native import loops
 from jaxgait.native.code import Code, Loop
 from jaxgait.native.instructions import Cells, Scope, Writer
-from jaxgait.native.loops import Emitter, width_for
+from jaxgait.native.kernel import vector_width
+from jaxgait.native.loops import Emitter
 
 WARP_THREADS = 32
 """Threads of a GPU that run in lockstep."""
@@ -93,7 +94,7 @@ def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence
 
 def lanes(code: Code, members: int) -> Lanes:
     """The lanes of that function."""
-    width = width_for(code, members)
+    width = vector_width(code.dtypes, members)
     return Lanes(width, width not in (1, members) and _is_one_loop(code))
 
 

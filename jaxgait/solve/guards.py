@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +14,7 @@ from jaxtyping import Array, Float, Int
 from jaxgait.outcome import FIRST_TERMINATION, Outcome
 from jaxgait.precision import float64_default
 from jaxgait.run import WHOLE_WITHIN, Trajectory, usual_duration
+from jaxgait.solve.explicit import RK4
 from jaxgait.solve.steps import like_state, prepared, rounding
 from jaxgait.support.checks import is_concrete, warn_user
 
@@ -119,22 +121,16 @@ def jump_of_guard(model: Any, trajectory: Trajectory, step: float) -> str:
     Args:
         model: the mechanism, with leaves of the precision in force.
         trajectory: its run.
-        step: how long in s to look; the motion is that of one step of the classical Runge-Kutta method.
+        step: how long in s to look; the motion is that of one step of `RK4`.
     """
     system, t, y = prepared(model), trajectory.t_end, trajectory.y_end
     transitions, phase = system.transitions(), int(_phases_between_events(model, _events(trajectory)[0])[-1])
     field = system.phases()[phase]
-
-    def at(s: Array, y: Any, rates: Any) -> Any:
-        return jax.tree.map(lambda a, v: a + s * v, y, rates)
+    motion = diffrax.ODETerm(lambda s, y, args: field(t + s, y))  # from 0: steps shorter than time resolves, too
 
     def values(s: Array) -> Array:
-        k1 = field(t, y)
-        k2 = field(t + 0.5 * s, at(0.5 * s, y, k1))
-        k3 = field(t + 0.5 * s, at(0.5 * s, y, k2))
-        k4 = field(t + s, at(s, y, k3))
-        mean = jax.tree.map(lambda a, b, c, d: (a + 2.0 * (b + c) + d) / 6.0, k1, k2, k3, k4)
-        return jnp.stack([jnp.asarray(one.guard(t + s, at(s, y, mean)), float) for one in transitions.values()])
+        after = RK4().step(motion, jnp.zeros_like(s), s, y, None, field(t, y), False)[0]
+        return jnp.stack([jnp.asarray(one.guard(t + s, after), float) for one in transitions.values()])
 
     @jax.jit
     def search() -> tuple[Array, Array, Array]:

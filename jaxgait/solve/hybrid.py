@@ -302,7 +302,8 @@ def hybrid(
     Args:
         model: phases and transitions; its leaves may be traced.
         events: largest number of events to record; the solution stops there.
-        t_end: end time in s.
+        t_end: end time in s, after `t0`; with another one that is traced, the trajectory ends at once, with the status
+            of a non-finite state.
         y0: state at `t0`; the model's own if None.
         phase: phase at `t0`.
         t0: start time in s.

@@ -15,7 +15,7 @@ from jaxgait.precision import Precision, float64_default
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Scheme
 from jaxgait.solve.solvers import given_options
-from jaxgait.solve.steps import endings, extremes, watched
+from jaxgait.solve.steps import ending, extremes, watched
 
 
 @float64_default
@@ -55,7 +55,7 @@ class Prescribed(Scheme):
         del y0, progress
         ts, system = sampling.times(model), model.prepared()
         ys = jax.vmap(lambda t: jax.tree.map(lambda x: jnp.asarray(x, dtype=float), system.state_at(t)))(ts)
-        codes = endings(system, ts, ys)
+        codes = jax.vmap(lambda t, y: ending(system, t, y))(ts, ys)
         ended = codes != Outcome.COMPLETED
         last = jnp.where(jnp.any(ended), jnp.argmax(ended), ts.shape[0] - 1)
         kept = jnp.arange(ts.shape[0]) <= last

@@ -101,7 +101,8 @@ class Engine:
         near = jnp.abs(guards) <= jnp.abs(rates) * instant(jnp.asarray(self.scheme.first_step, t.dtype), t)
         near = near.at[-1].set(False)  # the end
         guards = jnp.where(near, 0.0, guards)
-        status = jnp.where(all_finite(y), self._over((guards < 0.0) & self._armed(t, y, phase)), Outcome.NONFINITE)
+        sound = all_finite(y) & (self.t_end > t)
+        status = jnp.where(sound, self._over((guards < 0.0) & self._armed(t, y, phase)), Outcome.NONFINITE)
         zero, none = jnp.asarray(0), jnp.zeros_like(guards)
         return Point(t, y, guards, none, phase, status.astype(jnp.int32), zero, zero, seen, none)
 
@@ -154,7 +155,9 @@ class Engine:
         start = self.start(ts[0], y0, jnp.asarray(0, jnp.int32))
         end, events, _, _ = self.run(start, limit, limit)
         completed = end.status == Outcome.COMPLETED
-        t_end = jnp.where(completed, ts[-1], end.t)  # located to rounding
+        # Located to rounding: it is the end of the run, or a sample that is recorded at the same instant.
+        late = jax.lax.stop_gradient(jnp.maximum(ts[end.seen.next - 1] - end.t, 0.0))
+        t_end = jnp.where(completed, ts[-1], end.t + late)
         ys, extremes = self.samples.samples(end.seen, end.y, completed), end.seen.extremes
         found = Trajectory(ts, ys, end.status, t_end, end.y, end.steps, end.rejected, extremes, events)
         return found.until_end()._replace(beyond=self._beyond(start, end, events))

@@ -336,5 +336,5 @@ def _status(solution: diffrax.Solution, t_end: Array, y_end: State) -> Int[Array
     code = jnp.where(spent & finite, Outcome.MAX_STEPS, code)
     code = jnp.where((solution.result == results.successful) & finite, Outcome.COMPLETED, code)
     for i, fired in enumerate(solution.event_mask or []):
-        code = jnp.where(fired, FIRST_TERMINATION + i, code)
+        code = jnp.where(fired & finite, FIRST_TERMINATION + i, code)
     return code.astype(jnp.int32)

@@ -115,11 +115,6 @@ def ending(model: Any, t: Scalar, y: State) -> Int[Array, ""]:
     return jnp.where(all_finite(y), code, jnp.int32(Outcome.NONFINITE))
 
 
-def endings(model: Any, ts: Float[Array, " steps"], ys: State) -> Int[Array, " steps"]:
-    """`ending` after each of several steps, with a leading axis; times in s."""
-    return jax.vmap(lambda t, y: ending(model, t, y))(ts, ys)
-
-
 def watched(model: Any, t: Scalar, y: State, names: tuple[str, ...]) -> dict[str, Array]:
     """Outputs or components of the state by name, at one time in s, each in its own unit and shape.
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from jaxgait import precision
 from jaxgait.mechanics import spatial
 
 ROUND = 1e-14  # products of a few sines and cosines
@@ -39,6 +40,16 @@ def test_upright_bodies_have_a_yaw_and_no_roll(compiled, pitch):
     found = compiled[1](R)
     assert float(found[0]) == 0.0
     np.testing.assert_allclose(spatial.rotation_of_rpy(*found), R, atol=1e-12)  # cos(pi / 2) is 6e-17
+
+
+@pytest.mark.parametrize(("kind", "atol"), [("float64", 1e-14), ("float32", 1e-6)])
+@pytest.mark.parametrize("short", [0.0, 1e-11, 1e-6])
+def test_angles_near_an_upright_pitch_give_the_rotation_back(kind, atol, short):
+    """Also of a rotation that has been rounded: the small numbers of which roll and yaw follow are inaccurate."""
+    with precision.use(kind):
+        q = spatial.quaternion_of_rotation(spatial.rotation_of_rpy(0.3, np.pi / 2 - short, -1.1))
+        R = spatial.rotation_of_quaternion(q)
+        np.testing.assert_allclose(spatial.rotation_of_rpy(*spatial.rpy_of_rotation(R)), R, atol=atol)
 
 
 def test_derivatives_are_finite_at_every_rotation(compiled):

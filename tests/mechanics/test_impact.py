@@ -138,3 +138,11 @@ def test_a_model_keeps_prescribed_motions_and_frees_the_other_foot():
         ValueError, match=r"'stance\.x' is prescribed, including its start: leave it out of start_rates"
     ):
         TreeModel(compass(), drives=pins, start_rates={"stance.x": 0.1})
+
+
+@pytest.mark.parametrize("form", [np.array, jnp.array])
+def test_velocities_before_an_impact_may_be_whole_numbers_and_arrays_of_numpy(form):
+    about_centre = np.diag([1.0, 1.0, 0.0]) / 12  # a rod of 1 kg and 1 m, level, that falls at 2 m/s on its end
+    rod = Tree.build(Link("rod", None, planar(), mass=1.0, inertia=about_centre))
+    found = plastic_impact(rod, form([0, 0, 0]), form([0, -2, 0]), Points((0,), jnp.array([[0.5, 0.0, 0.0]])))
+    np.testing.assert_allclose(found.v, [0.0, -1.5, -3.0], atol=ROUND)

@@ -281,3 +281,11 @@ def test_a_frame_turns_at_its_angular_velocity_whatever_the_length_of_its_quater
         return jax.jvp(spatial.rotation_of_quaternion, (quaternion,), (rate,))[1]
 
     np.testing.assert_allclose(turned(1.3 * unit), turned(unit), atol=1e-15)
+
+
+def test_coordinates_may_be_whole_numbers():
+    link = spatial.Link("arm", None, spatial.hinge((1, 0, 1)), mass=1.0, com=(0.0, 0.0, -0.5))
+    tree = spatial.Tree.build(link)
+    whole, real = (spatial.kinematics(tree, x, x) for x in (np.array([1]), np.array([1.0])))
+    np.testing.assert_array_equal(whole.world[0].R, real.world[0].R)
+    np.testing.assert_array_equal(whole.twist[0], real.twist[0])

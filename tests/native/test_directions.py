@@ -76,6 +76,18 @@ def refined(length):
     return jax.lax.while_loop(lambda c: c[1] < 4, step, (length + 1.0, 0))[0]
 
 
+def chosen(length):
+    """Tangents pass through an inner loop in which nothing is computed with them: what it returns is known before."""
+
+    def step(c):
+        x, k = c
+        wave = jnp.sin(x)
+        inner = jax.lax.while_loop(lambda s: s[1] < 2.0 * length, lambda s: (jnp.sin(x), s[1] + 1), (x, 0))[0]
+        return 0.5 * wave * inner + length, k + 1
+
+    return jax.lax.while_loop(lambda c: c[1] < 4, step, (length + 1.0, 0))[0]
+
+
 def remembered(length):
     """A swing that keeps its last three angles in a short array, and looks one of them up at a time of its own."""
 
@@ -87,7 +99,7 @@ def remembered(length):
     return jax.lax.while_loop(lambda c: c[0] < 2.0 * length, step, (0.0, 0.3 * length, 0.0, jnp.zeros(3), 0))[1:4]
 
 
-@pytest.mark.parametrize("function", [swing, sampled, refined, remembered])
+@pytest.mark.parametrize("function", [swing, sampled, refined, chosen, remembered])
 def test_the_bits_are_those_of_unrolled_code(function):
     same_bits(along(function, 9), jnp.linspace(0.5, 3.0, MEMBERS))
 

@@ -169,6 +169,37 @@ def test_a_sample_at_an_event_is_the_state_before_it():
     np.testing.assert_allclose(ys.fast[:, :-1] / INTERVALS[:, None], [[1, 1, 2, 3, 4, 5, 6]] * 16, rtol=1e-12)
 
 
+class Swing(eqx.Module):
+    """From rest at its height, a swing reaches zero after a given time, and ends there."""
+
+    height: Scalar
+    after: Scalar
+
+    def initial_state(self):
+        return Ball(self.height, jnp.zeros_like(self.height))
+
+    def phases(self):
+        return [lambda t, y: Ball(y.v, -((0.5 * jnp.pi / self.after) ** 2) * y.z)]
+
+    def transitions(self):
+        return {"down": Transition(0, 0, lambda t, y: y.z, ends=True)}
+
+
+def test_a_sample_at_the_end_belongs_to_the_run_although_the_event_is_a_rounding_error_before_it():
+    ts = jnp.arange(6.0) / 10.0
+
+    @jax.jit
+    @jax.vmap
+    def sampled(model):
+        engine = Engine(model, ts[-1], EventDriven(), SampleRecorder(model, ts, (), "forward"))
+        found = engine.trajectory(model.initial_state())
+        return found.ys.z[3:5], found.t_end - ts[3]
+
+    at, off = sampled(jax.vmap(lambda height: Swing(height, ts[3]))(HEIGHTS))
+    np.testing.assert_array_equal(np.isfinite(at), [[True, False]] * 40)
+    np.testing.assert_allclose(off, 0.0, atol=1e-15)
+
+
 class Disarmed(eqx.Module):
     """An oscillator whose crossings count from a time on; near zero they are armed, so that steps to them end."""
 

@@ -140,6 +140,13 @@ def test_a_start_that_is_nan_is_a_status():
     assert int(lost.status) == Outcome.NONFINITE and int(lost.count) == 0
 
 
+@pytest.mark.parametrize("t_end", [0.0, -1.0])
+def test_an_end_before_the_start_is_a_status(t_end):
+    """It was passed, and the motion went on to the limit of events."""
+    lost = run(Bouncing(), t_end, Ball(1.0, 0.0))
+    assert int(lost.status) == Outcome.NONFINITE and int(lost.count) == 0 and float(lost.t_end) == 0.0
+
+
 class Trampoline(Bouncing):
     """Phase 0: free flight; phase 1: on a massless spring, until it lets go."""
 

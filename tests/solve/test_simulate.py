@@ -226,6 +226,17 @@ def test_nan_is_a_status_not_an_exception():
     assert simulate(Oscillator(), max_steps=5).attrs["status"] == Outcome.MAX_STEPS
 
 
+def test_a_start_that_is_nan_is_not_taken_for_an_ending():
+    class Sunk(Oscillator):
+        def initial_state(self):
+            return super().initial_state()._replace(x=jnp.full((), jnp.nan))
+
+        def terminations(self):
+            return {"fell": lambda t, y: ~(y.x > 0.0)}
+
+    assert simulate(Sunk()).attrs["status"] == Outcome.NONFINITE
+
+
 def test_a_run_that_ends_at_once_has_its_initial_state():
     data = simulate(Oscillator(poison=-1.0), samples=4)
     assert data.attrs["t_end_s"] == 0.0 and data.x[0] == 1.0 and np.isnan(data.x[1:]).all()

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgait.mechanics.spatial.tree import Motion, Topology, Tree, check_in_space, check_lengths, of_planar_tree, plus
+from jaxgait.mechanics.spatial.tree import Motion, Topology, Tree, check_lengths, of_planar_tree, plus
+from jaxgait.mechanics.spatial.vectors import real
 from jaxgait.precision import float64_default
 
 
@@ -106,7 +107,8 @@ def mass_matrix(tree: Tree, motion: Motion) -> Float[Array, "nv nv"]:
         >>> print(jax.jit(lambda q: mass_matrix(rod, kinematics(rod, q, q)))(jnp.zeros(1)))  # about its end: m l^2 / 3
         [[1.]]
     """
-    check_in_space("mass_matrix", motion)
+    if of_planar_tree(motion):
+        raise TypeError("mass_matrix needs the motion of a Tree in space, got that of a PlanarTree (Tree.in_plane)")
     composite = tree.inertias()
     for i in reversed(range(len(composite))):
         p = tree.parents[i]
@@ -178,7 +180,7 @@ def hybrid_dynamics(
     """
     check_lengths(tree.nv, vdot=vdot, tau=tau, prescribed=prescribed)
     form = list if of_planar_tree(motion) else jnp.asarray
-    vdot, tau = (jax.tree.map(_real, form(x)) for x in (vdot, tau))
+    vdot, tau = (jax.tree.map(real, form(x)) for x in (vdot, tau))
     return _hybrid_dynamics(tree, motion, vdot, tau, tuple(map(bool, prescribed)), wrenches, gravity)
 
 
@@ -240,11 +242,6 @@ def _(primals: Any, tangents: Any) -> tuple[Accelerations, Accelerations]:
     d_computed = only(prescribed, jax.tree.map(jnp.add, d_required, change.tau))
     parts = Accelerations(d_known, d_given, d_bodies), Accelerations(change.vdot, d_computed, change.bodies)
     return found, jax.tree.map(lambda x, a, b: (a + b).astype(x.dtype), found, *parts)
-
-
-def _real(x: Any) -> Array:
-    """An array that has derivatives, also of whole numbers."""
-    return jnp.asarray(x, jnp.result_type(x, float))
 
 
 def _filled(tangent: Any, primal: Any) -> Any:

@@ -17,11 +17,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float, Real
 
 from jaxgait.mechanics.spatial.dynamics import mass_matrix
 from jaxgait.mechanics.spatial.points import Points, point_motion
 from jaxgait.mechanics.spatial.tree import Tree, check_lengths, kinematics
+from jaxgait.mechanics.spatial.vectors import real
 from jaxgait.precision import float64_default
 
 
@@ -38,8 +39,8 @@ class Impact(NamedTuple):
 @float64_default
 def plastic_impact(
     tree: Tree,
-    q: Float[Array, " nq"],
-    v: Float[Array, " nv"],
+    q: Real[ArrayLike, " nq"],
+    v: Real[ArrayLike, " nv"],
     points: Points,
     sticking: bool = True,
     prescribed: Sequence[bool] = (),
@@ -73,6 +74,7 @@ def plastic_impact(
         [ 0.  -1.5 -3. ] [[0.  0.  0.5]]
     """
     check_lengths(tree.nv, **({"prescribed": prescribed} if len(prescribed) else {}))
+    v = real(v)
     free = np.flatnonzero(~np.asarray(prescribed, dtype=bool)) if len(prescribed) else np.arange(tree.nv)
     axes = slice(0 if sticking else 2, 3)
     velocities = lambda v: point_motion(kinematics(tree, q, v), points)[1]

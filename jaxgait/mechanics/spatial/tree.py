@@ -15,7 +15,7 @@ from jaxgait.mechanics.spatial import plane, space
 from jaxgait.mechanics.spatial.checks import check_link
 from jaxgait.mechanics.spatial.joints import Joint
 from jaxgait.mechanics.spatial.links import Link
-from jaxgait.mechanics.spatial.vectors import Mat6, Placement, rigid_inertia
+from jaxgait.mechanics.spatial.vectors import Mat6, Placement, real, rigid_inertia
 from jaxgait.precision import float64_default
 from jaxgait.support.checks import is_concrete
 
@@ -335,6 +335,8 @@ def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
     """
     check_lengths(tree.nq, q=q)
     check_lengths(tree.nv, v=v)
+    if tree.algebra is space:
+        q, v = real(q), real(v)
     algebra, motion = tree.algebra, Motion([], [], [], [], [], v)
     parts = zip(tree.joints, tree.seats(), tree.parents, tree.q_slices, tree.v_slices, strict=True)
     for joint, seat, p, a, b in parts:
@@ -376,24 +378,6 @@ def of_planar_tree(motion: Motion) -> bool:
         True
     """
     return isinstance(motion.world[0], plane.Placement)
-
-
-@float64_default
-def check_in_space(function: str, motion: Motion) -> None:
-    """Checks that a motion is that of a `Tree`, not of its planar form.
-
-    Raises:
-        TypeError: naming the function that needs it.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait.mechanics.spatial import Link, Tree, fixed, kinematics
-        >>> from jaxgait.mechanics.spatial.tree import check_in_space
-        >>> post = Tree.build(Link("post", None, fixed(), mass=1.0))
-        >>> check_in_space("mass_matrix", kinematics(post, jnp.zeros(0), jnp.zeros(0)))
-    """
-    if of_planar_tree(motion):
-        raise TypeError(f"{function} needs the motion of a Tree in space, got that of a PlanarTree (Tree.in_plane)")
 
 
 def plus(a: Any, b: Any, neither: Callable[[], Any] = lambda: None) -> Any:

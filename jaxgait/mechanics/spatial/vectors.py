@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -15,6 +15,13 @@ Mat3 = Float[Array, "3 3"]
 Vec6 = Float[Array, " 6"]
 Mat6 = Float[Array, "6 6"]
 Quaternion = Float[Array, " 4"]
+
+
+@float64_default
+def real(x: Any) -> Array:
+    """Numbers, also whole ones, as an array that has derivatives; their unit and shape do not change."""
+    x = jnp.asarray(x)
+    return x.astype(x.dtype if jnp.issubdtype(x.dtype, jnp.inexact) else float)
 
 
 @float64_default
