@@ -82,7 +82,7 @@ def lu(A: Matrix, *, pivoting: bool = True) -> LU:
             swaps.append(larger)
             for j in range(n):
                 a[k][j], a[i][j] = _exchange(larger, a[k][j], a[i][j])
-        reciprocal = 1.0 / a[k][k]
+        reciprocal = jnp.divide(1.0, a[k][k])  # of zero: infinity, also of Python's numbers
         reciprocals.append(reciprocal)
         for i in range(k + 1, n):
             a[i][k] = a[i][k] * reciprocal
@@ -169,7 +169,7 @@ def ldl(A: Matrix) -> LDL:
         factors = [s * r for s, r in zip(scaled, reciprocals, strict=True)]
         d = row[i] - sum((s * f for s, f in zip(scaled, factors, strict=True)), 0.0)
         lower.append(factors)
-        reciprocals.append(1.0 / d)
+        reciprocals.append(jnp.divide(1.0, d))
     return LDL(tuple(map(tuple, lower)), tuple(reciprocals))
 
 
@@ -228,7 +228,7 @@ def solve2(A: Matrix, b: Vector) -> tuple[Array, Array]:
     """
     (a, b_), (c, d) = A
     u, v = b
-    r = 1.0 / (a * d - b_ * c)
+    r = jnp.divide(1.0, a * d - b_ * c)
     return jnp.asarray((u * d - b_ * v) * r), jnp.asarray((a * v - u * c) * r)
 
 

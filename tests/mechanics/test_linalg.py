@@ -69,6 +69,11 @@ def test_singular_matrix_leaves_other_members_alone():
     np.testing.assert_allclose(x[:, 1], [-1.0, 1.0])
 
 
+@pytest.mark.parametrize("solve", [linalg.solve, linalg.solve_symmetric, linalg.solve2])
+def test_singular_matrices_of_plain_numbers_are_no_error(solve):
+    assert not np.isfinite(solve([[1.0, 2.0], [2.0, 4.0]], [1.0, 1.0])).any()
+
+
 def test_a_matrix_that_is_not_square_raises():
     with pytest.raises(ValueError, match="square"):
         linalg.solve([[1.0, 2.0]], [1.0])
