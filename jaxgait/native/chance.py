@@ -3,7 +3,8 @@
 Whatever such a call returns becomes a constant of the program: the same number for all members and all later runs. The
 code is watched only where it refers to such functions at all, and only calls that it makes while it is traced count:
 those of random-number generators that existed before, of the operating system's random bytes, and of the clock. A
-generator that the code makes itself with a seed gives the same numbers every time.
+generator that the code makes itself with a seed gives the same numbers every time. What the code itself adds up from call
+to call, such as the integral of a controller, is read once as well.
 """
 
 from __future__ import annotations
@@ -21,14 +22,19 @@ from datetime import date
 from typing import Any, no_type_check
 
 import numpy as np
+from jax.core import Tracer
 
 from jaxgait.native.facts import facts
 from jaxgait.native.identity import Identity
-from jaxgait.native.surroundings import owner
+from jaxgait.native.surroundings import PACKAGE, owner
 
 _ONCE = (
     "once, while the program is compiled: all members get the same number. Draw numbers before, and give each member "
     "its own as a parameter, or use jax.random with a key made of a parameter"
+)
+_NOT_KEPT = (
+    "but it is called once, while the program is compiled: what is to be remembered, such as the integral of a "
+    "controller, must be a component of the state, with its rate"
 )
 _BETWEEN = ("numpy", "random", "secrets", "uuid")
 """Modules through which a user's code reads random numbers."""
@@ -79,6 +85,17 @@ def watched(*things: Any) -> Iterator[list[str]]:
     warnings += [f"{read}, {_ONCE}" for read in reads]
 
 
+def remembered(*things: Any) -> str:
+    """A warning about a value that a user's own code still refers to after it was traced; empty if there is none.
+
+    Args:
+        things: functions, values, and pytrees of them.
+    """
+    search = _Search()
+    search.add(things)
+    return f"{search.traced} keeps a value for its next call, {_NOT_KEPT}" if search.traced else ""
+
+
 @no_type_check
 class _Search(Identity):
     """Looks for generators, and for references to what gives random numbers or times, in a user's own code."""
@@ -89,6 +106,8 @@ class _Search(Identity):
         self.generators = {id(random._inst): random._inst, id(np.random.mtrand._rand): np.random.mtrand._rand}
         self.users: dict[int, str] = {}
         """What draws from a generator of NumPy, by the generator's address."""
+        self.traced = ""
+        """What computed a value that its code still refers to."""
 
     def _known(self, module: str) -> None:
         self.found |= self._whose == "own" and ("random" in module or module.partition(".")[0] in _SOURCES)
@@ -98,6 +117,8 @@ class _Search(Identity):
         if isinstance(x, _GENERATORS):
             self.found = True
             self.generators[id(x)] = x
+        elif isinstance(x, Tracer):
+            self.traced = _origin(x)
         super()._visit(x)
 
     def _names(self, x: types.FunctionType) -> None:
@@ -111,6 +132,13 @@ class _Search(Identity):
                 if isinstance(value, _NUMPY):
                     self.users[id(value)] = f"{x.__qualname__} ({_place(x.__code__)}) draws from {'.'.join(path)}"
         super()._names(x)
+
+
+def _origin(x: Tracer) -> str:
+    """The line of the user's code that computed a value; empty if JAX does not tell."""
+    traceback = getattr(getattr(x, "_line_info", None), "traceback", None)
+    own = (f for f in getattr(traceback, "frames", ()) if owner(f.file_name, PACKAGE) == "own")
+    return next((f"{f.function_name} ({os.path.basename(f.file_name)}, line {f.line_num})" for f in own), "your code")
 
 
 def _state(generator: Any) -> bytes:

@@ -28,7 +28,7 @@ from jax._src.core import trace_state_clean  # see jaxgait.precision
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
 from jaxgait.native import calls, disk
-from jaxgait.native.chance import watched
+from jaxgait.native.chance import remembered, watched
 from jaxgait.native.identity import identity, made_of
 from jaxgait.native.program import native
 from jaxgait.native.recent import Recent
@@ -180,7 +180,10 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
     with going, watched(function) as warnings, opened() as files, afresh(), _uncollected(), jax.disable_jit(False):
         # All arguments are in the text: programs that differ only in which of them they use must differ.
         lowered = jax.jit(native(function, assured=assured), keep_unused=True).lower(*args, **options)
-    for warning in warnings:
+    kept_value = remembered(function)
+    if kept_value and _reads_more(lowered):
+        raise TypeError(kept_value)
+    for warning in (*warnings, *filter(None, [kept_value])):
         warn_user(warning)
     text = lowered.as_text()
     others = [target for target in re.findall(r"custom_call @([\w.]+)", text) if not target.startswith(HARMLESS)]
@@ -191,6 +194,15 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
     reliable = not files and changeable() == before
     make = functools.partial(_made, lowered, text, name if reliable else None, spent)
     return Program(lowered.out_info, make, lanes=lanes_of(text))
+
+
+def _reads_more(lowered: jax.stages.Lowered) -> bool:
+    """Whether a program reads a value of an earlier trace, which JAX has made one more argument."""
+    try:
+        jax.tree.leaves(lowered.in_avals)
+    except ValueError:
+        return True
+    return False
 
 
 def _later() -> str:

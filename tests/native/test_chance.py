@@ -93,6 +93,21 @@ def test_a_measure_of_a_scan_is_told_with_its_line():
         ensemble(Bungee(), {"mass": [60.0, 70.0]}, duration=2.0, observe=[own], progress=False)
 
 
+def test_a_value_kept_for_the_next_call_is_noticed():
+    total = [0.0]
+
+    def integral(x):
+        total[0] = total[0] + x
+        return 2.0 * total[0]
+
+    line = integral.__code__.co_firstlineno + 1
+    told = rf"integral \(test_chance.py, line {line}\) keeps a value for its next call"
+    with pytest.warns(UserWarning, match=told):
+        compiled(integral, X)
+    with pytest.raises(TypeError, match=told):  # the program would read what an earlier trace left
+        compiled(integral, X)
+
+
 def test_a_profiler_of_the_user_keeps_running():
     calls = []
     sys.setprofile(lambda *event: calls.append(event))
