@@ -58,16 +58,18 @@ class Immutable(eqx.Module):
     def __check_init__(self) -> None:
         """Takes labelled values in the units of their parameters, and tuples as arrays, unless annotated as tuples.
 
+        Fields that a constructor of the class's own leaves out have their defaults.
+
         Raises:
             ValueError: for values in a unit of another quantity, or in an unknown one.
         """
         with_whole_parts(self)
         for field in dataclasses.fields(self):
+            taken = given = getattr(self, field.name)
             if "unit" in field.metadata:
-                given = getattr(self, field.name)
                 taken = _taken(f"{type(self).__name__}.{field.name}", given, field, unit_of(self, field))
-                if taken is not given:
-                    object.__setattr__(self, field.name, taken)
+            if taken is not given or field.name not in vars(self):  # the class has the default, the leaves have not
+                object.__setattr__(self, field.name, taken)
 
     def check_together(self, label: str) -> None:
         """Rejects values of a part that are impossible together; `check` calls it with the part's dotted name.

@@ -360,3 +360,16 @@ def test_constructors_take_labelled_values_as_with_parameters_does(name, given, 
 def test_constructors_reject_values_in_units_of_other_quantities():
     with pytest.raises(ValueError, match=r"Stacked.mass is in 'N', but the model's in 'kg'"):
         Stacked(mass=xr.DataArray(80.0, attrs={"units": "N"}))
+
+
+class Doubled(Immutable):
+    mass: float = parameter(80.0, unit="kg", doc="mass")
+    arms: float = parameter(1.0, unit="m", doc="length, which the constructor leaves out")
+
+    def __init__(self, half):
+        self.mass = 2.0 * half
+
+
+def test_a_field_that_a_constructor_leaves_out_is_a_parameter_like_others():
+    assert jax.tree.leaves(Doubled(35.0)) == [70.0, 1.0]
+    assert with_parameters(Doubled(35.0), {"arms": 0.9}).arms == 0.9
