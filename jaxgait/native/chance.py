@@ -3,8 +3,8 @@
 Whatever such a call returns becomes a constant of the program: the same number for all members and all later runs. The
 code is watched only where it refers to such functions at all, and only calls that it makes while it is traced count:
 those of random-number generators that existed before, of the operating system's random bytes, and of the clock. A
-generator that the code makes itself with a seed gives the same numbers every time. What the code itself adds up from call
-to call, such as the integral of a controller, is read once as well.
+generator that the code makes itself with a seed gives the same numbers every time. What the code adds up from call to
+call, such as the integral of a controller, is read once as well.
 """
 
 from __future__ import annotations

@@ -47,6 +47,9 @@ _OVER_AT_START = (
     "or give it `armed` or a phase of its own)"
 )
 
+_BEYOND_MECHANISMS = 1e15
+"""A number that no component of a state in SI units reaches."""
+
 
 @by_name("write simulate(model, duration=60.0, samples=600), and run.interp(time=...) for values at other times")
 def simulate(
@@ -108,7 +111,8 @@ def simulate(
     Warns:
         jaxgait.outcome.IncompleteRun: if the run did not reach its end.
         UserWarning: if a smooth run may have had more events than are recorded, for equations that return fewer digits
-            than the precision has, and for guards and resets of an event-driven run that look wrong.
+            than the precision has, for a state that grows without bound, and for guards and resets of an event-driven
+            run that look wrong.
         jaxgait.plausible.ImplausibleValue: for values that are probably in another unit.
 
     Raises:
@@ -165,12 +169,18 @@ def simulate(
         if jump:
             text = f"gave up, {ended['t_end_s']:.6g} s into the run: {jump}"
         warn_user(f"{type(model).__name__} {text}", IncompleteRun)
+    _warn_of_growth(model, state_variables(trajectory.y_end))
     if trajectory.events is not None and trajectory.events.missed:
         recorded = f"only the first {data.sizes['event']} events of {type(model).__name__} are recorded"
         warn_user(f"{recorded}: raise max_events")
     if values:
         warn_of_guards(model, trajectory, values)
     return data.assign_attrs(ended)
+
+
+def _warn_of_growth(model: Model, end: Mapping[str, Any]) -> None:
+    if grown := [name for name, x in end.items() if np.any(np.abs(x) > _BEYOND_MECHANISMS)]:
+        warn_user(f"{grown[0]} of {type(model).__name__} grows without bound: a force may have the wrong sign")
 
 
 def _start(model: Model, given: Any) -> State:

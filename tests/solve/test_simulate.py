@@ -267,3 +267,13 @@ def test_integrate_raises_for_a_state_of_another_structure(y0):
     model = Oscillator()
     with pytest.raises(ValueError, match="y0 must be a Point"):
         integrate(model, jnp.linspace(0.0, 1.0, 3), Smooth.of(model), y0)
+
+
+class Repelled(Oscillator):
+    def vector_field(self, t, y):
+        return Point(y.v, 1e3 * y.x)
+
+
+def test_a_state_that_grows_without_bound_is_noticed():
+    with pytest.warns(UserWarning, match=r"x of Repelled grows without bound: a force may have the wrong sign"):
+        simulate(Repelled(), progress=False)
