@@ -46,7 +46,6 @@ PROBED_HEIGHT = 1.0
 NO_FORCE = 1e-3
 """Force in N that counts as none: smooth laws only tend to zero."""
 
-
 NORMAL_LAWS = (KelvinVoigt(), Hertz(), HuntCrossley(), HystereticHertz(), UnilateralSpring())
 FRICTION_LAWS = (Coulomb(), Stribeck(), Bristle())
 """Laws of contacts that are offered by name."""
@@ -91,7 +90,7 @@ def law(function: Any) -> Any:
     if isinstance(function, type):
         raise ParameterError(f"give an instance of the law, not the class: {function.__name__}(...)")
     if function is not None and not isinstance(function, eqx.Module) and not callable(function):
-        raise ParameterError(f"a law must be a module or a function, got {shown(function)}: such as Coulomb(0.8)")
+        raise ParameterError(f"a law must be one of jaxgait, an eqx.Module or a function, got {shown(function)}")
     return function if function is None or isinstance(function, eqx.Module) else Function(function)
 
 
@@ -138,7 +137,7 @@ class ContactPoint(Immutable):
             raise ParameterError(f"a ContactPoint cannot have the friction {shown(self.friction)}: give {laws}")
 
     def check_together(self, label: str) -> None:
-        """Rejects a law that pulls or pushes a body that is high above the ground.
+        """Rejects a law that pulls or pushes a body that is high above the ground, or pulls one that is in it.
 
         Examples:
             >>> from jaxgait.models.tree.parts import ContactPoint
@@ -150,12 +149,15 @@ class ContactPoint(Immutable):
         if not is_concrete(self.normal):
             return
         with computed_at_once():
-            high = np.ravel(np.asarray(_called(self.normal, -PROBED_HEIGHT, 0.0)))
+            at = lambda depth: np.ravel(np.asarray(_called(self.normal, jnp.asarray(depth), jnp.asarray(0.0))))
+            high, deep = at(-PROBED_HEIGHT), at(1e-3)
         if (wrong := ~(abs(high) < NO_FORCE)).any():
             raise ParameterError(
                 f"{label}.normal must be zero above the ground, but {PROBED_HEIGHT:g} m above it the force is "
                 f"{high[wrong][0]:g} N: use a law such as UnilateralSpring, or jnp.maximum(depth, 0.0) in your own"
             )
+        if (deep < 0.0).any():
+            raise ParameterError(f"{label}.normal must push, but 1 mm deep in the ground its force is {deep.min():g} N")
 
     def forces(
         self, depth: Scalar, rate: Scalar, slip: Float[Array, " 2"], memory: Float[Array, " 2"]

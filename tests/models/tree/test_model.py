@@ -613,9 +613,9 @@ def test_a_friction_law_of_ones_own_needs_no_memory():
 
 
 def test_a_number_is_no_law():
-    with pytest.raises(ParameterError, match=r"a law must be a module or a function, got 0.5"):
+    with pytest.raises(ParameterError, match=r"a law must be one of jaxgait, an eqx.Module or a function, got 0.5"):
         ContactPoint("foot", UnilateralSpring(1e4), 0.5)
-    with pytest.raises(ParameterError, match=r"TreeModel\.contacts\.corner 0\.normal: a law must be a module"):
+    with pytest.raises(ParameterError, match=r"TreeModel\.contacts\.corner 0\.normal: a law must be one of jaxgait"):
         with_parts(box(), {"contacts.corner 0.normal": 0.5})
 
 
@@ -644,11 +644,25 @@ def test_a_motion_is_prescribed_once_and_something_moves():
         TreeModel([])
 
 
-@pytest.mark.parametrize("normal", [lambda depth, rate: 1e4 * depth, LinearSpring(1e4), lambda depth, rate: 5.0])
+@pytest.mark.parametrize(
+    "normal",
+    [
+        lambda depth, rate: 1e4 * depth,
+        LinearSpring(1e4),
+        lambda depth, rate: 5.0,
+        lambda depth, rate: jnp.maximum(1e4 * depth**1.5, 0.0),  # NaN in the air
+    ],
+)
 def test_a_contact_has_no_force_high_above_the_ground(normal):
     falling = TreeModel([Link("body", None, free(), mass=1.0)], contacts={"foot": ContactPoint("body", normal)})
     with pytest.raises(ParameterError, match=r"contacts\.foot\.normal must be zero above the ground, but 1 m above it"):
         simulate(falling)
+
+
+def test_a_contact_does_not_pull():
+    pulled = {"foot": ContactPoint("body", lambda depth, rate: -1e4 * jnp.maximum(depth, 0.0))}
+    with pytest.raises(ParameterError, match=r"contacts\.foot\.normal must push, but 1 mm deep in the ground .* -10 N"):
+        simulate(TreeModel([Link("body", None, free(), mass=1.0)], contacts=pulled))
 
 
 def test_a_prescribed_joint_has_its_start():
