@@ -183,6 +183,10 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
             f"an animation needs all states and outputs, but the run has no {', '.join(missing[:3])}{more}: keep all "
             "histories (trajectories=True), or simulate the member again (jaxgait.ensembles.again)"
         ) from error
+    if not isinstance(found, Scene):
+        raise TypeError(
+            f"the scene of {type(model).__name__} must return a jaxgait.plot.scene.Scene, got {type(found).__name__}"
+        )
     ended = str(run.attrs.get("status_text", found.ended)).removeprefix("ended early: ")
     own = tuple(c._replace(values={n: np.asarray(x) for n, x in c.values.items()}) for c in found.curves)  # JAX's, too
     curves = own or (_first_histories(whole) if len(found.time) == whole.sizes["time"] else ())

@@ -53,6 +53,8 @@ def test_what_cannot_be_shown_is_said(jump):
         scene.scene(xr.concat([jump, jump], "mass"))
     with pytest.raises(ValueError, match="Wingless has no scene to show"):
         scene.scene(jump, type("Wingless", (Bungee,), {"scene": ""})())
+    with pytest.raises(TypeError, match=r"the scene of Bare must return a jaxgait\.plot\.scene\.Scene, got list"):
+        scene.scene(jump, type("Bare", (Bungee,), {"scene": lambda self, run: []})())
 
 
 def of_method(self, run):
