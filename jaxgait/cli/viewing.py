@@ -90,10 +90,9 @@ def selected(data: xr.Dataset, texts: Sequence[str], kind: str = "png") -> xr.Da
 
     def index(name: str, value: str) -> int:
         if name not in data.dims or name not in data.coords:
-            given = ", ".join(str(dim) for dim in data.dims if dim in data.coords)
-            raise ParameterError(
-                f"--select {name}={value}: the result has no dimension {name!r} of values, but {given}"
-            )
+            axes = ", ".join(str(dim) for dim in data.dims if dim in data.coords)
+            has = f"has no dimension {name!r} of values, but {axes}" if axes else "has no axes: its members are a list"
+            raise ParameterError(f"--select {name}={value}: the result {has}")
         marks = data[name].values
         if marks.dtype.kind in "fiu":
             wanted = parsing.number(value, f"--select {name}")

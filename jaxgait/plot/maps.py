@@ -32,8 +32,8 @@ HATCHES = ("\\\\\\\\", "....", "----", "++++")
 """Of cells too small for a square, one for each status; that of cells without a value leans the other way."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
 """Between a number and its unit, where lines are broken."""
-POINT, RING = 14.0, 44.0
-"""Areas of a sampled member, and of the ring around one that ended early, in square points."""
+POINT, RING, COVERED = 14.0, 44.0, 3e5
+"""Areas in square points: of a sampled member, of the ring around one that ended early, and of very many members."""
 EXTREMES = {"highest": ("^", "▲"), "lowest": ("v", "▼")}
 """Markers of the completed members with the extreme values, and these in text."""
 
@@ -146,7 +146,8 @@ def _corners(rows: Table, along: Sequence[str]) -> tuple[np.ndarray, np.ndarray]
 def _samples(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:
     """Draws numbers of sampled members as points."""
     across, up = (rows.columns[n].values for n in along)
-    return lambda z, **looks: ax.scatter(across, up, c=np.ma.filled(z.astype(float), np.nan), s=POINT, **looks)
+    size = min(POINT, max(1.0, COVERED / across.size))
+    return lambda z, **looks: ax.scatter(across, up, c=np.ma.filled(z.astype(float), np.nan), s=size, **looks)
 
 
 def _whole(shades: Sequence[str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from jaxgait.ensembles.columns import MEMBER
 from jaxgait.ensembles.labels import status_codes, status_text
+from jaxgait.ensembles.members import VALUES
 from jaxgait.ensembles.results import flat, members_dims
 from jaxgait.measure import with_gaps
 from jaxgait.outcome import COMPLETED_TEXT, FIRST_TERMINATION
@@ -161,8 +162,9 @@ def _statuses(scan: xr.Dataset, dims: tuple[str, ...]) -> tuple[np.ndarray, tupl
 
 def _axes(scan: xr.Dataset, dims: tuple[str, ...], shape: tuple[int, ...]) -> dict[str, Column]:
     """The varied numbers of every member; its index along dimensions without any."""
+    order = [*dims, *json.loads(scan.attrs.get(VALUES, "[]"))]  # as given: stores list their arrays by name
     found = {}
-    for name, x in sorted(scan.coords.items(), key=lambda item: dims.index(item[0]) if item[0] in dims else len(dims)):
+    for name, x in sorted(scan.coords.items(), key=lambda one: order.index(one[0]) if one[0] in order else len(order)):
         named = x.dims == (name,) and x.dtype.kind not in "fiu"
         if x.ndim and set(x.dims) <= set(dims) and (named or x.dtype.kind in "fiu"):
             numbers = x.copy(data=np.arange(x.size)) if named else x

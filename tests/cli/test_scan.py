@@ -88,6 +88,8 @@ def test_the_picture_of_one_value_of_a_further_dimension_is_selected(tmp_path, c
     }.items():
         with pytest.raises(ParameterError, match=re.escape(why)):
             selected(data, [text])
+    with pytest.raises(ParameterError, match="mass=60: the result has no axes: its members are a list"):
+        selected(xr.Dataset({"status": ("sample", [0, 0])}, {"mass": ("sample", [60.0, 70.0])}), ["mass=60"])
     data.isel(subject=0, drop=True).to_netcdf(tmp_path / "scan.nc", engine="h5netcdf")
     why = "--select chooses the members of a picture: give --out a picture name"
     assert why in stopped(["view", str(tmp_path / "scan.nc"), "--select", "k=1e4"], 2, capsys)

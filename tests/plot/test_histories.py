@@ -309,6 +309,16 @@ def test_samples_are_points_of_a_map():
     np.testing.assert_array_equal(field.collections[0].get_offsets().compressed().reshape(-1, 2), [[60, 3], [80, 2]])
 
 
+def test_a_sample_is_drawn_over_the_parameters_that_were_given_first_with_points_of_its_density():
+    rng, count = np.random.default_rng(0), 60_000
+    coords = {name: ("sample", rng.random(count)) for name in ("c", "k", "mass")}  # as a store lists them
+    data = xr.Dataset({"status": ("sample", np.zeros(count, int)), "rho": ("sample", rng.random(count))}, coords)
+    axes = picture(data.assign_attrs(member_values='["mass", "k", "c"]'), ["rho"]).axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("mass", "k")
+    assert axes.collections[0].get_sizes() == [5.0]  # square points; of few members 14
+    plt.close("all")
+
+
 def test_a_sample_over_one_parameter_is_a_curve_over_its_values():
     sampled = scan("sample").isel(sample=[0, 1, 1]).drop_vars("sample")
     sampled = sampled.assign(low=("sample", [1.0, 2.0, 3.0])).assign_coords(mass=("sample", [70.0, 60.0, 80.0]))
