@@ -181,8 +181,8 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
         # All arguments are in the text: programs that differ only in which of them they use must differ.
         lowered = jax.jit(native(function, assured=assured), keep_unused=True).lower(*args, **options)
     kept_value = remembered(function)
-    if kept_value and _reads_more(lowered):
-        raise TypeError(kept_value)
+    if _reads_more(lowered):
+        raise TypeError(kept_value or _CACHED)
     for warning in (*warnings, *filter(None, [kept_value])):
         warn_user(warning)
     text = lowered.as_text()
@@ -194,6 +194,12 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
     reliable = not files and changeable() == before
     make = functools.partial(_made, lowered, text, name if reliable else None, spent)
     return Program(lowered.out_info, make, lanes=lanes_of(text))
+
+
+_CACHED = (
+    "the program uses a value that was computed while another one was compiled: a function with a cache, as by "
+    "functools.cache, must compute with NumPy, or be called before"
+)
 
 
 def _reads_more(lowered: jax.stages.Lowered) -> bool:

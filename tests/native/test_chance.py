@@ -1,6 +1,7 @@
 """Random numbers and the clock in a user's code: a warning that names function, line and call."""
 
 import datetime
+import functools
 import os
 import random
 import secrets
@@ -106,6 +107,13 @@ def test_a_value_kept_for_the_next_call_is_noticed():
         compiled(integral, X)
     with pytest.raises(TypeError, match=told):  # the program would read what an earlier trace left
         compiled(integral, X)
+
+
+def test_a_cache_of_traced_values_is_an_error():
+    table = functools.lru_cache(lambda: jnp.linspace(0.0, 1.0, 4))
+    compiled(lambda x: x * table(), X)
+    with pytest.raises(TypeError, match=r"a function with a cache, as by functools.cache, must compute with NumPy"):
+        compiled(lambda x: 2.0 * x * table(), X)
 
 
 def test_a_profiler_of_the_user_keeps_running():
