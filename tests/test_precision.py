@@ -396,3 +396,15 @@ print(subprocess.run([sys.executable, "-c", read], capture_output=True, text=Tru
 def test_a_model_of_a_script_can_go_to_another_process():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "float64", done.stderr
+
+
+class Halved(Bungee):
+    @functools.cached_property
+    def half(self):
+        return 0.5 * self.mass
+
+
+def test_a_cached_property_of_a_model_is_a_property():
+    halved = Halved()
+    assert halved.half == 35.0 and with_parameters(halved, {"mass": 6.0}).half == 3.0
+    assert jax.tree.structure(halved) == jax.tree.structure(Halved())
