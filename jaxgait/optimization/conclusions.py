@@ -62,16 +62,19 @@ def _starts(found: Optimum) -> str:
 
 def _stability(found: Optimum) -> Iterator[str]:
     """Whether the periodic gait of the best design is stable; nothing of a search over entire runs."""
+    if found.reference is not None and found.reference.disagreement:
+        yield found.reference.disagreement
     if not ("multiplier" in found.basins and found.basins.sizes["basin"]):
         return
-    size = float(found.basins.multiplier[0])
+    again = np.nan if found.reference is None else found.reference.multiplier
+    size = again if np.isfinite(again) else float(found.basins.multiplier[0])
     what = f"largest Floquet multiplier {size:.3g}"
     if size >= 1.0:
         yield f"its gait is not stable: {what}"
     elif size >= HARDLY_STABLE:
         yield (
-            f"its gait may be unstable: {what}, and 1 may be within the error of the search; search with "
-            f"stability={HARDLY_STABLE}, or compute the multiplier with rtol=1e-8"
+            f"its gait may be unstable: {what}, and 1 may be within its error; search with "
+            f"stability={HARDLY_STABLE}, or compute it with a smaller rtol"
         )
     elif np.isfinite(size):
         yield f"its gait is stable: {what} (1 or more: unstable)"

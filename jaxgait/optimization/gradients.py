@@ -137,7 +137,7 @@ def evaluator_for(
 
 def _of_stride(task: Task) -> PeriodicGait:
     stride = Sampling.of(task.model, strides=1, duration=None, samples=task.run.get("samples"))
-    return PeriodicGait(task.model, task.space, task.goal, _scheme(task), stride, extra=task.extra)
+    return PeriodicGait(task.model, task.space, task.goal, scheme_of(task), stride, extra=task.extra)
 
 
 def _in_gait(task: Task, wanted: str | None) -> PeriodicGait:
@@ -153,7 +153,7 @@ def _in_gait(task: Task, wanted: str | None) -> PeriodicGait:
     with precision.use("float64"):
         return_map.start(model, jnp.zeros(point_size(model, return_map)))  # which checks the phase of the section
     sampling = Sampling.of(model, *(run.get(name) for name in ("strides", "duration", "samples")))
-    return PeriodicGait(model, task.space, task.goal, _scheme(task), sampling, return_map, task.extra)
+    return PeriodicGait(model, task.space, task.goal, scheme_of(task), sampling, return_map, task.extra)
 
 
 def begun(evaluate: Runs, task: Task, gradient: str, gait: Any) -> Runs:
@@ -215,7 +215,7 @@ def _hindered(task: Task, by_name: bool) -> str:
     found = next((reason for reason, holds in reasons.items() if holds), "") or _gaitless(task)
     if found:
         return found
-    if not isinstance(_scheme(task), Smooth):
+    if not isinstance(scheme_of(task), Smooth):
         return f"{kind} does not move smoothly"
     state = state_variables(jax.eval_shape(task.model.initial_state))
     return f"the state of {kind} has arrays" if any(leaf.ndim for leaf in state.values()) else ""
@@ -232,6 +232,7 @@ def _gaitless(task: Task) -> str:
     return next((reason for reason, holds in reasons.items() if holds), "")
 
 
-def _scheme(task: Task) -> Any:
+def scheme_of(task: Task) -> Any:
+    """The scheme of a task's runs, which may be differentiated."""
     options: dict[str, Any] = {name: task.run.get(name) for name in _OF_SMOOTH}
     return scheme_for(task.model, task.run.get("scheme"), precision="float64", **options).in_mode("forward")

@@ -74,6 +74,26 @@ class Local:
     point is no optimum of the parabola that they describe; empty if the ridge is known."""
 
 
+@dataclass(frozen=True)
+class Reference:
+    """The gait of the best point once more, with the model's own tolerances, because those of the search are coarser.
+
+    Examples:
+        >>> from jaxgait.optimization.optimum import Reference
+        >>> print(Reference(1e-6, 0.9982, 1.01, "").multiplier)
+        1.01
+    """
+
+    rtol: float
+    """Relative tolerance."""
+    objective: float
+    """In its unit; NaN if no gait was found."""
+    multiplier: float
+    """Modulus of the largest Floquet multiplier; NaN if no gait was found."""
+    disagreement: str
+    """How it differs from what the search found, if it does so in its stability or by more than the search resolves."""
+
+
 @dataclass(frozen=True, repr=False)
 class Optimum:
     """The result of a search.
@@ -127,6 +147,8 @@ class Optimum:
     """Components of the initial state that were given or found, as `simulate(model, initial_state=...)` takes them."""
     gait: Float[np.ndarray, "*scenarios components"] | None = None
     """State at the beginning of the periodic gait at the best point (in each scenario), if its gradient was used."""
+    reference: Reference | None = None
+    """The same gait with the model's own tolerances; None if those of the search are no coarser, and without a gait."""
 
     def __repr__(self) -> str:
         best = ", ".join(f"{name} = {with_unit(f'{x:g}', self.units[name])}" for name, x in self.best.items())
@@ -177,6 +199,7 @@ class Optimum:
             record["gait"] = self.gait
         if self.stages is not None:
             record["stages"] = columns(self.stages)
+        record["reference"] = self.reference and vars(self.reference)
         local = self.local and vars(self.local) | {"hessian": self.local.hessian.values}
         each = None
         if self.scenarios is not None:

@@ -21,7 +21,7 @@ from jaxgait.optimization.failures import OPTIMUM, Wording, no_result
 from jaxgait.optimization.fingerprint import fingerprint
 from jaxgait.optimization.goals import MAX_VIOLATION, name_of
 from jaxgait.optimization.methods import GRADIENT_FREE, METHODS, SERIAL, SearchEnd, SearchSettings, quiet
-from jaxgait.optimization.optimum import Local, Optimum
+from jaxgait.optimization.optimum import Local, Optimum, Reference
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.search_tables import tabulate_ends, tabulate_history, tabulate_scenarios
 from jaxgait.optimization.search_text import endings, lost_gradients, rejection_of, unverified
@@ -49,14 +49,15 @@ class Search:
         fallback: str | None = None,
         run: Mapping[str, Any] = MappingProxyType({}),
         wording: Wording = OPTIMUM,
+        referee: Callable[[SearchRecord, Row, np.ndarray], Reference | None] | None = None,
     ):
         """`fallback` continues starts with an unreliable gradient (None: they end); `run` are options of the runs.
 
-        `wording` is that of the error of a search without a result.
+        `wording` is that of the error of a search without a result; `referee` judges the best point's gait again.
         """
         self._record = SearchRecord(model, space, settings, method, fallback, stability)
         self._evaluate, self._file, self._options, self._wording = evaluate, checkpoint, run, wording
-        self._strict, self._leader = False, list[Row]()
+        self._strict, self._leader, self._referee = False, list[Row](), referee
 
     def optimum(self, x: Float[np.ndarray, "starts n"], progress: bool | None) -> Optimum:
         """Searches from the points `x` of the unit box (no dimension) and returns the result.
@@ -210,12 +211,14 @@ class Search:
         named = space.named(best.x)
         values, start = parted(record.model, named)
         local, better = self._surroundings(best, progress)
+        gait = self._evaluate.gait_of(best.memory)
+        reference = None if self._referee is None or gait is None else self._referee(record, best, gait)
         return Optimum(
             with_parameters(record.model, values),
             {name: space.physical(x)[:, k].tolist() for k, name in enumerate(space.names)},
             named,
             float(best.evaluation.values[0]),
-            endings(record, ended, ends, best, local, better),
+            endings(record, ended, ends, best, local, better, reference),
             tabulate_history(record, ends),
             record.method,
             self._evaluate.name + lost_gradients(record) + unverified(record, best.search, local),
@@ -227,7 +230,8 @@ class Search:
             measure=name_of(goal.measures[0], "a function of the run"),
             bounds=space.bounds,
             initial=start,
-            gait=self._evaluate.gait_of(best.memory),
+            gait=gait,
+            reference=reference,
         )
 
     def _variation(self, best: Row) -> float:

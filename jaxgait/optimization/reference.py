@@ -1,0 +1,82 @@
+"""The gait of a best point once more, with the model's own tolerances.
+
+A search with coarser ones is faster and finds the same objective, but not the same Floquet multipliers: near 1, they
+decide differently whether the gait is stable.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgait.model import Model
+from jaxgait.optimization.checkpoint import Row
+from jaxgait.optimization.gradients import Task, begun, evaluator_for, scheme_of
+from jaxgait.optimization.optimum import Reference
+from jaxgait.optimization.search_record import SearchRecord
+from jaxgait.scheme import Scheme
+from jaxgait.solve.periodic import PoincareMap, StroboscopicMap
+from jaxgait.solve.solvers import numerics_of, tolerances
+
+
+class Referee:
+    """Computes gaits of a task with the model's own tolerances where those of the task are coarser."""
+
+    def __init__(self, task: Task):
+        self._task, self._finer = task, _with_own_tolerances(task)
+
+    def __call__(self, record: SearchRecord, best: Row, gait: Float[np.ndarray, "*scenarios m"]) -> Reference | None:
+        """The reference of the best point of a search, whose gait (in the units of its components) is the first guess.
+
+        None if the tolerances of the search are no coarser than the model's own.
+        """
+        if self._finer is None:
+            return None
+        evaluate = begun(evaluator_for(self._finer, "gait", best.x[None]), self._finer, "gait", gait)
+        found = evaluate(np.zeros(1, int), best.x[None]).at(0)
+        rtol, coarse = (getattr(_scheme(task), "rtol", np.nan) for task in (self._finer, self._task))
+        objective, multiplier = float(found.values[0]), float(found.multiplier)
+        return Reference(rtol, objective, multiplier, _disagreement(record, best, objective, multiplier, rtol, coarse))
+
+
+def _disagreement(
+    record: SearchRecord, best: Row, objective: float, multiplier: float, rtol: float, coarse: float
+) -> str:
+    """In words, how a gait differs from that of the search; empty if it does not."""
+    searched, own = float(best.evaluation.values[0]), float(best.evaluation.multiplier)
+    begin, end = f"with rtol={rtol:g} instead of {coarse:g},", f": search with rtol={rtol:g}"
+    if not np.isfinite(objective):
+        return f"{begin} no gait was found at the best point{end}"
+    parts = []
+    if any((multiplier >= limit) != (own >= limit) for limit in (1.0, record.stability)):
+        parts.append(f"the largest Floquet multiplier of the best gait is {multiplier:.4g}, not {own:.4g}")
+    if abs(objective - searched) > max(coarse, record.settings.tolerance) * abs(searched):
+        parts.append(f"its objective is {objective:.8g}, not {searched:.8g}")
+    return f"{begin} {' and '.join(parts)}{end}" if parts else ""
+
+
+def _scheme(task: Task) -> Scheme:
+    """The scheme of the gait."""
+    return scheme_of(task) if task.return_map is None else task.return_map.scheme_of(task.model)
+
+
+def _with_own_tolerances(task: Task) -> Task | None:
+    """A task with the model's own tolerances; None if its own are no coarser."""
+    finer = _finer(task.model, _scheme(task))
+    if finer is None or not isinstance(task.return_map, PoincareMap | StroboscopicMap | None):
+        return None
+    mapped = None if task.return_map is None else dataclasses.replace(task.return_map, scheme=finer)
+    run: dict[str, Any] = {name: x for name, x in task.run.items() if name not in ("rtol", "atol")}
+    scheme = scheme_of(task)
+    return task._replace(run=run | {"scheme": _finer(task.model, scheme) or scheme}, return_map=mapped)
+
+
+def _finer(model: Model, scheme: Any) -> Scheme | None:
+    """A scheme with the model's own tolerances; None if its own are no coarser, and without any."""
+    found = [getattr(scheme, name, None) for name in ("rtol", "atol")]
+    own = tolerances(numerics_of(model), "float64")
+    least = [min(pair) for pair in zip(found, own, strict=True)] if None not in found else found
+    return None if least == found else dataclasses.replace(scheme, rtol=least[0], atol=least[1])

@@ -1,0 +1,24 @@
+"""The best gait of a search, judged once more with the model's own tolerances."""
+
+import math
+from typing import Any
+
+import pytest
+
+from jaxgait import optimize, with_parameters
+from jaxgait.optimization.conclusions import conclusions
+from tests.optimization.oscillator import Oscillator
+
+
+def test_the_best_gait_is_judged_with_the_model_s_own_tolerances():
+    """Coarse explicit steps amplify a weakly damped oscillation, so that its gait seems unstable."""
+    coarse: dict[str, Any] = {"rtol": 1e-2, "atol": 1e-2, "max_step": 7.0, "stability": math.inf, "gradient": "gait"}
+    weak = with_parameters(Oscillator(), {"c": 0.005})
+    found = optimize(weak, maximize="power", over={"k": (1.2, 1.8)}, starts=1, method="SLSQP", **coarse)
+    assert (again := found.reference) is not None and found.ends.multiplier[0] > 1.0
+    assert again.rtol == 1e-8 and again.objective == pytest.approx(0.5 / 0.2**2, rel=1e-3)
+    assert again.multiplier == pytest.approx(math.exp(-0.005 * math.pi))
+    what = "with rtol=1e-08 instead of 0.01, the largest Floquet multiplier of the best gait is 0.9844"
+    assert again.disagreement.startswith(what) and again.disagreement in found.why_stopped[0]
+    said = list(conclusions(found))
+    assert again.disagreement in said and any("be unstable: largest Floquet multiplier 0.984" in text for text in said)
