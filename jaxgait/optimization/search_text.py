@@ -20,13 +20,15 @@ from jaxgait.optimization.methods import (
     Ended,
     SearchEnd,
 )
-from jaxgait.optimization.optimum import NO_OPTIMUM, Local
+from jaxgait.optimization.optimum import AGREEMENT, NO_OPTIMUM, Local, Reference
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.statuses import UNSTABLE, sentence
 from jaxgait.optimization.trust import MAX_DEVIATION
 from jaxgait.outcome import INVALID
 
+NEARBY = 0.02
+"""Distance to an optimum, as a fraction of the bounds, within which the end of a search counts as there."""
 _KINK = "probably at a kink, among rough values or in a narrow valley, so that it need not be an optimum; compare with"
 
 
@@ -37,6 +39,7 @@ def endings(
     best: Row,
     local: Local | None,
     better: Row | None,
+    reference: Reference | None = None,
 ) -> list[str]:
     """A sentence on how each start ended, with what is remarkable about the search and its best point.
 
@@ -47,21 +50,42 @@ def endings(
         best: the best evaluation.
         local: what is known around it.
         better: an evaluation next to it that is better, if there is one.
+        reference: its gait with finer tolerances, if it was computed.
     """
     pairs = enumerate(zip(ended, ends, strict=True))
     found = [why_stopped(record, i, end, row) + _without_influence(record, local) for i, (end, row) in pairs]
-    found[best.search] += _on_the_way(record, ends, best) + _next_to_it(record, local, better)
+    found[best.search] += _on_the_way(record, ends, best) + _next_to_it(record, best, local, better)
+    found[best.search] += f"; {reference.disagreement}" if reference is not None and reference.disagreement else ""
     return found
 
 
-def _next_to_it(record: SearchRecord, local: Local | None, better: Row | None) -> str:
+def _next_to_it(record: SearchRecord, best: Row, local: Local | None, better: Row | None) -> str:
     """That the best point is no optimum, or one of many."""
     if better is not None:
         design = ", ".join(f"{name!r}: {x:.6g}" for name, x in record.space.named(better.x).items())
         value = f"{float(better.evaluation.values[0]):.6g}"
         return f"; {NO_OPTIMUM}: {{{design}}} gives {value}: search on from there, with `starts`"
     constant = local is not None and not (local.slope or local.difference or local.curvature.any())
-    return "; around it the objective does not change" if constant else ""
+    return "; around it the objective does not change" if constant else _unresolved(record, best, local)
+
+
+def _unresolved(record: SearchRecord, best: Row, local: Local | None) -> str:
+    """That a method stopped by its tolerance on a slope that does not vanish nearby, as of an objective with an offset.
+
+    By the largest curvature; from the changes among all points, `hardly_resolved` may tell it already.
+    """
+    tolerance = record.settings.tolerance
+    rows = [row for rows in record.rows for row in rows if row.evaluation.valid]
+    if local is None or record.method not in BY_TOLERANCE or hardly_resolved("", rows, tolerance):
+        return ""
+    left, size = local.slope, abs(float(best.evaluation.values[0]))
+    stopped = FIRST_STEP * left <= STEEP_FACTOR * tolerance * size and local.difference <= AGREEMENT
+    if not stopped or left <= NEARBY * np.abs(local.curvature).max():
+        return ""
+    return (
+        f"; the remaining slope does not vanish within {NEARBY:.0%} of the bounds, but promises too little for the "
+        f"tolerance, {tolerance:g} of the objective: a smaller one, or an objective without an offset, resolves it"
+    )
 
 
 def _without_influence(record: SearchRecord, local: Local | None) -> str:

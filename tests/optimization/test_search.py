@@ -754,6 +754,14 @@ def test_an_objective_that_varies_less_than_the_tolerance_resolves_is_named(tole
     assert (said in found.why_stopped[0]) != resolved and (found.objective == 1e6) == resolved
 
 
+@pytest.mark.parametrize(("start", "named"), [(0.1, True), (0.499, False)])
+def test_a_single_start_that_the_tolerance_stops_far_from_the_optimum_says_so(start, named):
+    space = Space(Oscillator(), {"k": (0.0, 1.0), "c": (0.0, 1.0)})
+    search = Search(Oscillator(), space, Bowl(1e8), "SLSQP", settings(), 1.0, None)
+    (why,) = search.optimum(np.array([[start, 0.5]]), False).why_stopped
+    assert why.startswith("converged") and ("promises too little for the tolerance, 1e-06" in why) == named
+
+
 @pytest.mark.parametrize("method", ["adam", "COBYQA", "Nelder-Mead"])
 def test_methods_that_no_tolerance_stops_early_need_no_smaller_one(method):
     space = Space(Oscillator(), {"k": (0.0, 1.0), "c": (0.0, 1.0)})
