@@ -76,7 +76,8 @@ def _with_own_tolerances(task: Task) -> Task | None:
 
 def _finer(model: Model, scheme: Any) -> Scheme | None:
     """A scheme with the model's own tolerances; None if its own are no coarser, and without any."""
-    found = [getattr(scheme, name, None) for name in ("rtol", "atol")]
+    rtol, atol = (getattr(scheme, name, None) for name in ("rtol", "atol"))
     own = tolerances(numerics_of(model), "float64")
-    least = [min(pair) for pair in zip(found, own, strict=True)] if None not in found else found
-    return None if least == found else dataclasses.replace(scheme, rtol=least[0], atol=least[1])
+    if rtol is None or atol is None or (rtol <= own[0] and atol <= own[1]):
+        return None
+    return dataclasses.replace(scheme, rtol=min(rtol, own[0]), atol=min(atol, own[1]))

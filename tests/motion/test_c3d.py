@@ -137,6 +137,20 @@ def test_plates_with_four_sensors_below_their_surface(c3d, tmp_path, sign):
     np.testing.assert_allclose(found.point, right.point, atol=1e-4)
 
 
+@pytest.mark.parametrize("names", [("CHANNEL",), ("CHANNEL", "CORNERS", "ORIGIN")])
+def test_parameters_of_a_single_plate_may_lack_the_dimension_of_plates(c3d, tmp_path, names):
+    """As files have it whose writer drops last dimensions of 1: ezc3d reads beyond the one of the channels."""
+    trial = ezc3d.c3d(str(c3d))
+    plate = trial["parameters"]["FORCE_PLATFORM"]
+    for name in names:
+        plate[name]["value"] = plate[name]["value"][..., 0]
+    trial.write(str(tmp_path / "walk.c3d"))
+    right, found = read_recording(c3d), read_recording(tmp_path / "walk.c3d")
+    np.testing.assert_array_equal(found.forces[0].force, right.forces[0].force)
+    np.testing.assert_array_equal(found.forces[0].point, right.forces[0].point)
+    assert not found.warnings
+
+
 def of_processor(intel: bytes, processor: int) -> bytes:
     """The file as DEC (85) or MIPS (86) processors write it, by the places of its numbers in the C3D format."""
     raw, mips = bytearray(intel), processor == 86

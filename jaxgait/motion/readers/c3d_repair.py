@@ -1,7 +1,8 @@
 """Valid C3D files that ezc3d would silently misread: they are corrected in a copy.
 
 ezc3d rounds the analog samples per frame down, takes the absolute values of `ANALOG:OFFSET`, reads unsigned samples as
-signed ones, and changes the signs of all of `FORCE_PLATFORM:ORIGIN`. What cannot be corrected is an error.
+signed ones, changes the signs of all of `FORCE_PLATFORM:ORIGIN`, and reads beyond a `FORCE_PLATFORM:CHANNEL` that
+lacks the dimension of the plates. What cannot be corrected is an error.
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ def corrected(
         walk.c3d []
     """
     try:
+        path = _with_number_of_plates(path, folder)
         head = _head(path)
     except (struct.error, IndexError):  # broken: ezc3d says how
         return path, []
@@ -124,16 +126,47 @@ def corrected(
     return copy, warnings
 
 
-def _head(path: pathlib.Path) -> _File | None:
-    """The head of a file; None if it has no parameters."""
+def _with_number_of_plates(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    """A copy in which the channels of a single plate have two dimensions, as in the standard; else the file itself.
+
+    The byte of the second one takes the place of a zero behind the parameters.
+    """
+    _, section, at = _parts(path)
+    stored = dict(_parameters(section, 0))
+    channel, used = stored.get("FORCE_PLATFORM:CHANNEL"), stored.get("FORCE_PLATFORM:USED")
+    if channel is None or used is None or channel.kind != _INTEGER or used.raw[:2] != b"\1\0" or section[-1]:
+        return path
+    one = next(one for one in records(section, 0) if one.first == channel.at)
+    if one.first != one.after + 5:  # more than one dimension
+        return path
+    changed = bytearray(section[: one.first] + b"\1" + section[one.first : -1])
+    (step,) = struct.unpack_from("<H", section, one.after)
+    struct.pack_into("<H", changed, one.after, step + 1 if step else 0)
+    changed[one.after + 3] = 2
+    copy = folder / "plate.c3d"
+    shutil.copyfile(path, copy)
+    with copy.open("r+b") as stream:
+        stream.seek(at)
+        stream.write(changed)
+    return copy
+
+
+def _parts(path: pathlib.Path) -> tuple[bytes, bytes, int]:
+    """The first block of a file, and the bytes of its parameters with their position."""
     with path.open("rb") as stream:
         start = stream.read(BLOCK)
         at = BLOCK * (start[0] - 1)
         stream.seek(max(at, 0) + 4)
-        header = _Header(*struct.unpack_from("<2x4H6x2H", start))
-        section = stream.read(max(0, BLOCK * (header.data - 1) - at - 4)) if at > 0 else b""
+        (data,) = struct.unpack_from("<16xH", start)
+        return start, stream.read(max(0, BLOCK * (data - 1) - at - 4)) if at > 0 else b"", at + 4
+
+
+def _head(path: pathlib.Path) -> _File | None:
+    """The head of a file; None if it has no parameters."""
+    start, section, at = _parts(path)
+    header = _Header(*struct.unpack_from("<2x4H6x2H", start))
     scale, rate = (float(_floats(start[i : i + 4])[0]) for i in (12, 20))
-    stored = dict(_parameters(section, at + 4))
+    stored = dict(_parameters(section, at))
     return _File(path, header, scale, rate, stored) if stored else None
 
 
