@@ -8,7 +8,7 @@ import pytest
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.readers import read_recording
-from jaxgait.motion.readers.labels import with_unloaded_zeros
+from jaxgait.motion.readers.labels import classify, with_unloaded_zeros
 from jaxgait.motion.recording import GroundReaction, with_forces
 from tests.motion import walker
 from tests.motion.test_capture import recording as walker_recording
@@ -202,6 +202,12 @@ def test_velocities_of_markers_are_no_forces(tmp_path):
     assert not found.forces and list(found.markers) == ["RHEE"]
 
 
+@pytest.mark.parametrize("name", ["com", "CentreOfMass", "body_cog"])
+def test_velocities_of_the_centre_of_mass_are_no_ground_forces(name):
+    found = classify(["time", *(f"{name}_v{axis}" for axis in "xyz"), "plate_vx", "plate_vy"], (), notes := [])
+    assert list(found.forces) == ["plate"] and notes == [f"columns such as {name}_vx are velocities: not read ({name})"]
+
+
 def test_markers_that_are_labelled_like_plates_are_markers(tmp_path):
     """RHEE_px and RHEE_vx are position and velocity, ground_force_px and ground_force_vx point and force."""
     names = ("RHEE", "RTOE", "RKNE")
@@ -214,7 +220,7 @@ def test_markers_that_are_labelled_like_plates_are_markers(tmp_path):
     (plate,) = found.forces
     np.testing.assert_array_equal([*plate.force[0], *plate.point[0]], [1.0, 700.0, 0.0, 0.1, 0.0, 0.2])
     assert "columns such as RHEE_px are read as positions of markers (RHEE, RTOE, RKNE)" in found.notes
-    assert "columns such as RHEE_vx are velocities of markers: not read (RHEE, RTOE, RKNE)" in found.notes
+    assert "columns such as RHEE_vx are velocities: not read (RHEE, RTOE, RKNE)" in found.notes
     assert any("read as ground forces: ground_force; rename the columns if" in note for note in found.notes)
 
 

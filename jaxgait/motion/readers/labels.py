@@ -34,6 +34,8 @@ _MARKER = re.compile(
 )
 _KINEMATIC = re.compile(rf"^(?P<name>.+)[._\s](?P<kind>v|p)(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE)
 """Velocities and positions of markers in the words that OpenSim has for forces and their points: RHEE_vx, RHEE_px."""
+_CENTRE = re.compile(r"(whole_?body_?|body_?|b)?(com|cog|cent(re|er)[_ ]?of[_ ]?(mass|gravity))", re.IGNORECASE)
+"""The centre of mass, which has velocities but no forces."""
 _MOMENT = re.compile(r"torque|mom(ent)?$|(mom(ent)?|power)s?[._\s]?[xyz]$", re.IGNORECASE)
 """Free moments of plates, joint moments, and powers in three columns: neither angles nor lengths."""
 _NO_MARKER = re.compile(r"torque|mom(ent)?$|force", re.IGNORECASE)
@@ -165,7 +167,8 @@ def classify(
 def _without_velocities(left: Mapping[int, str], notes: list[str]) -> dict[int, str]:
     """The labels without velocities of markers, and with RHEE_x for the position RHEE_px of a marker that is known.
 
-    RHEE_vx, RHEE_vy and RHEE_vz next to RHEE_x, RHEE_y and RHEE_z are the velocities of a marker of any name.
+    RHEE_vx, RHEE_vy and RHEE_vz next to RHEE_x, RHEE_y and RHEE_z are the velocities of a marker of any name; com_vx
+    is that of the centre of mass.
     """
     matches = {i: match for i, label in left.items() if (match := _KINEMATIC.match(label))}
     known = {match["name"] for match in matches.values() if is_marker(match["name"])}
@@ -173,12 +176,12 @@ def _without_velocities(left: Mapping[int, str], notes: list[str]) -> dict[int, 
     found, moved, fast = dict(left), {}, {}
     for i, match in matches.items():
         name, unit = match["name"], f"_{match['unit']}" if match["unit"] else ""
-        if match["kind"].lower() == "v" and (name in known or name.lower() in own):
+        if match["kind"].lower() == "v" and (name in known or name.lower() in own or _CENTRE.fullmatch(name)):
             fast.setdefault(name, found.pop(i))
         elif name in known and name.lower() not in own:
             found[i] = f"{name}_{match['axis']}{unit}"
             moved.setdefault(name, left[i])
-    for columns, what in ((moved, "are read as positions of markers"), (fast, "are velocities of markers: not read")):
+    for columns, what in ((moved, "are read as positions of markers"), (fast, "are velocities: not read")):
         notes += [f"columns such as {next(iter(columns.values()))} {what} ({', '.join(columns)})"] if columns else []
     return found
 
