@@ -220,6 +220,9 @@ def _unknown(found: re.Match[str], arguments: Sequence[str]) -> str:
         several = "; several are for jaxgait scan and optimize" * (before[-2] == "--motion")
         return f"{before[-2]} takes one value, got {before[-1]} and {given}{several}"
     hint = f": a parameter is given as --set {words[0]}" if "=" in words[0] else ""
+    if command == "view" and len(before) > 1:
+        joins = "`jaxgait join` joins parts of a scan, and jaxgait.plot.histories.picture (Python) compares runs"
+        hint = f": view shows one result, give one at a time; {joins}"
     return f"unexpected argument: {given}{hint}"
 
 
