@@ -312,26 +312,30 @@ def bungee(path: pathlib.Path) -> pathlib.Path:
     """The jump next to its time history, on one vertical scale."""
     model = Bungee()
     run = jaxgait.simulate(model, duration=40.0, samples=400)
-    low = float(run.x.max())
+    ledge, depth, low = -float(model.rope_length), float(model.ground), float(run.x.max())
     with style(axes__grid=False):
         figure, (left, right) = plt.subplots(1, 2, figsize=(8.0, 4.4), width_ratios=(1, 2.4), sharey=True)
-    left.set(xlim=(-6, 9), ylim=(72, -40))
+    left.set(xlim=(-6, 9), ylim=(depth + 22, ledge - 10))
     left.axis("off")
-    left.plot([-5.0, 0.0], [-30, -30], color=DARK, lw=4)
-    for across, x, color in ((0.0, -30.0, DARK), (3.0, 0.0, GREY), (6.0, low, BLUE)):
+    left.plot([-5.0, 0.0], [ledge, ledge], color=DARK, lw=4)
+    for across, x, color in ((0.0, ledge, DARK), (3.0, 0.0, GREY), (6.0, low, BLUE)):
         left.plot(across, x, "o", ms=9, color=color)
-    left.plot([0.0, 3.0], [-30, 0], color=GREY, lw=1.2)
+    left.plot([0.0, 3.0], [ledge, 0], color=GREY, lw=1.2)
     zigzag(left, (6.0, 0.0), (6.0, low), 0.5, 9, BLUE)
     left.plot([3.0, 6.0], [0, 0], color=GREY, lw=1.2)
-    for x, text in ((-30, "ledge, $x = -h_1$"), (0, "taut, $x = 0$"), (50, "ground, $x = h_2$")):
+    for x, text in ((ledge, "ledge, $x = -h_1$"), (0, "taut, $x = 0$"), (depth, "ground, $x = h_2$")):
         left.text(-5.6, x - 2.5, text, fontsize=9)
-    left.axhline(50, color=DARK, lw=1.4)
-    left.annotate("$x$", (-5.3, 38), (-5.3, 12), arrowprops={"arrowstyle": "-|>", "color": DARK}, ha="center")
+    left.axhline(depth, color=DARK, lw=1.4)
+    left.annotate("$x$", (-5.3, depth - 12), (-5.3, 12), arrowprops={"arrowstyle": "-|>", "color": DARK}, ha="center")
     right.plot(run.time, run.x, color=BLUE)
-    right.axhline(50, color=DARK, lw=1.4)
+    right.axhline(depth, color=DARK, lw=1.4)
     right.axhline(0, color=GREY, lw=0.8, ls="--")
     right.annotate(
-        f"clearance {50 - low:.2f} m", (7.08, low), (12, 68), fontsize=9, arrowprops={"arrowstyle": "-", "color": GREY}
+        f"clearance {depth - low:.2f} m",
+        (float(run.x.idxmax()), low),
+        (12, depth + 18),
+        fontsize=9,
+        arrowprops={"arrowstyle": "-", "color": GREY},
     )
     right.tick_params(labelleft=True)
     right.set(xlabel=axis_label("time", "s"), ylabel=axis_label("x, downward", "m"), xlim=(0, 40))
