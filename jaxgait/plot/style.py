@@ -147,7 +147,7 @@ def broken(label: str, longest: int = LONGEST) -> str:
         >>> broken("angle of the posterior link BC (deg)")
         'angle of the posterior\nlink BC (deg)'
     """
-    words, bracket, unit = label.rpartition(" (")
+    words, bracket, unit = label.rpartition(" (") if label.endswith(")") else (label, "", "")
     whole = words + bracket + unit.replace(" ", "\u00a0")
     return textwrap.fill(whole, longest, break_long_words=False).replace("\u00a0", " ")
 
@@ -368,9 +368,21 @@ def _resize(figure: Figure, width_mm: float, height_mm: float | None) -> None:
         figure.draw_without_rendering()
         missing = max((rows * (heights[ax] - ax.bbox.height) for ax, rows in panels.items()), default=0.0)
         figure.set_figheight(figure.get_figheight() + missing / figure.dpi)
+    for _ in range(2):  # so do labels
+        figure.draw_without_rendering()
+        for ax in figure.axes:
+            _break_label(ax)
     figure.draw_without_rendering()
     for ax in figure.axes:
         _part_labels(figure, ax)
+
+
+def _break_label(ax: Axes) -> None:
+    """More lines of the label of the vertical axis, if it is longer than the panel."""
+    text, ratio = ax.get_ylabel(), ax.bbox.height / max(ax.yaxis.label.get_window_extent().height, 1.0)
+    if text and ratio < 1.0 and "$" not in text:
+        longest = max(map(len, text.splitlines()))
+        ax.set_ylabel(broken(text.replace("\n", " "), max(1, int(ratio * longest))))
 
 
 def _part_labels(figure: Figure, ax: Axes) -> None:

@@ -15,7 +15,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from matplotlib.figure import Figure
 
 import jaxgait
-from jaxgait.plot.style import axis_label, cell_edges, save, style
+from jaxgait.plot.style import axis_label, broken, cell_edges, save, style
 
 ROOT = pathlib.Path(jaxgait.__file__).parents[1]
 SOURCES = [*ROOT.glob("jaxgait/plot/*.py"), *ROOT.glob("experiments/*/*.py"), *ROOT.glob("notebooks/*.ipynb")]
@@ -121,6 +121,19 @@ def test_labels_of_ticks_do_not_overlap_in_print(tmp_path):
         boxes = sorted((label.get_window_extent() for label in ax.get_xticklabels()), key=lambda box: box.x0)
         assert len(boxes) >= 2 and all(one.x1 <= other.x0 for one, other in itertools.pairwise(boxes))
     assert len(boxes) == len(axes[0].get_xticks()), "an axis that falls keeps as many"
+
+
+def test_labels_in_print_are_no_longer_than_their_panels(tmp_path):
+    """Also those without a unit, and those that fit on the screen, where letters are smaller next to the panels."""
+    names = ["smoothed switch of the rear coil", "moment about the pivot A that the thigh applies to the knee (N m)"]
+    with style():
+        figure, panels = plt.subplots(8, 1, figsize=(7.5, 9.0))
+        for ax, name in zip(panels, itertools.cycle(names)):
+            ax.set_ylabel(broken(name), fontsize=8)
+        save(figure, tmp_path / "eight.png", width_mm=85)
+        figure.draw_without_rendering()  # at its own resolution
+    assert all(ax.yaxis.label.get_window_extent().height <= ax.bbox.height for ax in panels)
+    assert panels[0].get_ylabel().splitlines()[0] != names[0] and panels[1].get_ylabel().endswith("(N m)")
 
 
 @pytest.mark.parametrize(("kind", "wide", "high"), [("pdf", 85, None), ("svg", 180.0, 120.0)])
