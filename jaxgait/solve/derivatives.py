@@ -13,6 +13,8 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
 
+from jaxgait.scheme import Mode
+
 T = TypeVar("T")
 
 _FORWARD = (
@@ -81,6 +83,56 @@ def first_or_nan(results: T) -> T:
         12.0 nan
     """
     return jax.tree.map(lambda leaf: _first(leaf) if eqx.is_inexact_array(leaf) else leaf, results)
+
+
+def nan_if_missing(values: T, end: Any, mode: Mode) -> T:
+    """Results, of which those that are NaN, such as times of events that did not happen, have derivatives that are NaN.
+
+    Without this they would be zero, those of the constants that fill the places. What does not use a NaN has its
+    derivative in either mode.
+
+    Args:
+        values: of the solve.
+        end: what depends on all inputs, as the last state does: in reverse mode its inputs get the NaN.
+        mode: of differentiation.
+
+    Examples:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> from jaxgait.solve.derivatives import nan_if_missing
+        >>> padded = lambda x, mode: nan_if_missing(jnp.array([1.0, jnp.nan]).at[0].set(x), 2.0 * x, mode)
+        >>> print(jax.jacfwd(padded)(3.0, "forward"), jax.jacrev(padded)(3.0, "reverse"))
+        [ 1. nan] [ 1. nan]
+        >>> print(jax.grad(lambda x: jnp.nansum(padded(x, "reverse")))(3.0))
+        1.0
+    """
+    known = _known if mode == "forward" else lambda x: _linked(x, eqx.filter(end, eqx.is_inexact_array))
+    return jax.tree.map(lambda leaf: known(leaf) if eqx.is_inexact_array(leaf) else leaf, values)
+
+
+@jax.custom_jvp
+def _known(x: Array) -> Array:
+    return x
+
+
+@_known.defjvp
+def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return _known(primals[0]), tangents[0] * jnp.where(jnp.isnan(primals[0]), jnp.nan, 1.0)
+
+
+@jax.custom_vjp
+def _linked(x: Array, end: Any) -> Array:
+    del end
+    return x
+
+
+def _linked_back(residuals: tuple[Array, Any], cotangent: Array) -> tuple[Array, Any]:
+    missing, end = residuals
+    used = jnp.any(missing & (cotangent != 0.0))
+    return cotangent, jax.tree.map(lambda leaf: jnp.where(used, jnp.nan, jnp.zeros_like(leaf)), end)
+
+
+_linked.defvjp(lambda x, end: (x, (jnp.isnan(x), end)), _linked_back)
 
 
 def _identity(second: Callable[[Array], Any]) -> Callable[[Array], Array]:

@@ -18,7 +18,7 @@ from jaxgait.precision import float64_default, in_force
 from jaxgait.roots import by_secants
 from jaxgait.run import Events, Trajectory
 from jaxgait.scheme import Mode
-from jaxgait.solve.derivatives import first_only, reverse_only
+from jaxgait.solve.derivatives import first_only, nan_if_missing, reverse_only
 from jaxgait.solve.samples import SampleRecorder
 from jaxgait.solve.steps import all_finite, as_precise_as, instant, like_state, prepared, rounding, select, unfilled
 
@@ -159,7 +159,8 @@ class Engine:
         late = jax.lax.stop_gradient(jnp.maximum(ts[end.seen.next - 1] - end.t, 0.0))
         t_end = jnp.where(completed, ts[-1], end.t + late)
         ys, extremes = self.samples.samples(end.seen, end.y, completed), end.seen.extremes
-        found = Trajectory(ts, ys, end.status, t_end, end.y, end.steps, end.rejected, extremes, events)
+        padded = nan_if_missing(events, end.y, self.scheme.mode)
+        found = Trajectory(ts, ys, end.status, t_end, end.y, end.steps, end.rejected, extremes, padded)
         return found.until_end()._replace(beyond=self._beyond(start, end, events))
 
     def _beyond(self, start: Point, end: Point, events: Events) -> Bool[Array, " transitions"]:

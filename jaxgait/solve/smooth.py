@@ -24,7 +24,7 @@ from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Retry, Scheme
 from jaxgait.solve.checks import check_state
-from jaxgait.solve.derivatives import first_or_nan, forward_only, reverse_only
+from jaxgait.solve.derivatives import first_or_nan, forward_only, nan_if_missing, reverse_only
 from jaxgait.solve.resolving import Resolving, resolution
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
 from jaxgait.solve.solvers import (
@@ -302,6 +302,7 @@ def _trajectory(
     t_end = solution.ts[1][0]
     y_end = jax.tree.map(lambda leaf: leaf[0], y_last)
     events = located(system, solution.controller_state.crossings, scheme.solver) if observed else None
+    events = nan_if_missing(events, y_end, scheme.mode)
     if scheme.mode == "forward":
         ys, t_end, y_end, events = forward_only((ys, t_end, y_end, first_or_nan(events)))
     found = Trajectory(
