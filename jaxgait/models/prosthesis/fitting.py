@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from jaxgait import precision
 from jaxgait.mechanics import fourbar
@@ -32,6 +33,8 @@ ALIGNED_STRIDES = 20
 """Strides of each trial, as many as a knee may take to fold; measures of the gait use the last five."""
 EQUAL_RHO = 0.01
 """Difference in `rho` up to which two heights count as equally good: the lower one is taken."""
+OTHER_DAMPERS = (0.35, 0.5, 0.7, 1.4, 2.0)
+"""Ratios of `damper.k` that are tried for a leg that walks at no height."""
 LANDING_SHARE = 0.1
 """Fraction of a stride in which the ankle of the straight leg is below the height that `with_drive` keeps."""
 
@@ -94,7 +97,7 @@ def aligned(leg: Prosthesis) -> Prosthesis:
         The leg with another `height_offset`; the same leg if it walks at no height, nor a millimetre above and below.
 
     Warns:
-        NotAligned: if it walks at no height.
+        NotAligned: if it walks at no height; it says with which other stiffness of the damper it does.
 
     Examples:
         >>> from jaxgait import Prosthesis
@@ -104,9 +107,25 @@ def aligned(leg: Prosthesis) -> Prosthesis:
         >>> print(round(1e3 * float(aligned(leg).height_offset - leg.height_offset)))  # mm
         4
     """
+    leg.validate()  # here an error names the drive, which has no name below
+    heights, rho = _trials(leg)
+    if not np.isfinite(rho).any():
+        what = f"{leg.drive.name}: the leg walks at no height_offset from {heights[0]:.4f} to {heights[-1]:.4f} m"
+        text = f"{what}, with a millimetre to spare; it was not aligned: {_advice(leg)}"
+        warn_user(NotAligned(text, "height_offset"))
+        return leg
+    return with_parameters(leg, {"height_offset": _lowest(heights, rho)})
+
+
+def _lowest(heights: np.ndarray, rho: np.ndarray) -> float:
+    """The lowest height in m with (nearly) the best correlation."""
+    return float(heights[np.argmax(rho >= np.max(rho) - EQUAL_RHO)])
+
+
+def _trials(leg: Prosthesis) -> tuple[Float[np.ndarray, " heights"], Float[np.ndarray, " heights"]]:
+    """Values of `height_offset` in m, and the worst `rho` up to a millimetre away; minus infinity where it fails."""
     from jaxgait.ensembles import ensemble
 
-    leg.validate()  # here an error names the drive, which has no name below
     most = round(ALIGNED_WITHIN / HEIGHT_STEP)
     reference = straight_ankle_height(Prosthesis()) - straight_ankle_height(leg)  # all are counted from the default leg
     heights = _heights(leg, reference + HEIGHT_STEP * np.arange(-most, most + 1))
@@ -117,15 +136,20 @@ def aligned(leg: Prosthesis) -> Prosthesis:
     weight = body_mass(leg.drive.person or REFERENCE_PERSON) * float(leg.gravity)
     rho = runs[correlation.name]
     walks = (runs["status"] == 0) & (runs[ground_force.name] >= MIN_CARRIED_LOAD * weight) & np.isfinite(rho)
-    rho = np.where(walks, rho, -np.inf)
-    around = np.lib.stride_tricks.sliding_window_view(rho, 2 * SPARE_STEPS + 1)
-    worst = np.pad(around.min(axis=-1), SPARE_STEPS, constant_values=-np.inf)
-    if not np.isfinite(worst).any():
-        what = f"{leg.drive.name}: the leg walks at no height_offset from {heights[0]:.4f} to {heights[-1]:.4f} m"
-        text = f"{what}, with a millimetre to spare; it was not aligned"
-        warn_user(NotAligned(text, "height_offset"))
-        return leg
-    return with_parameters(leg, {"height_offset": float(heights[np.argmax(worst >= np.max(worst) - EQUAL_RHO)])})
+    around = np.lib.stride_tricks.sliding_window_view(np.where(walks, rho, -np.inf), 2 * SPARE_STEPS + 1)
+    return heights, np.pad(around.min(axis=-1), SPARE_STEPS, constant_values=-np.inf)
+
+
+def _advice(leg: Prosthesis) -> str:
+    """What to change of a leg that walks at no height: the damper's stiffness decides most whether its knee folds."""
+    own = float(leg.damper.k)
+    found = {x * own: _trials(with_parameters(leg, {"damper.k": x * own})) for x in OTHER_DAMPERS}
+    k, (heights, rho) = max(found.items(), key=lambda one: np.max(one[1][1]))
+    if not np.isfinite(rho).any():
+        tried = ", ".join(f"{k:.0f}" for k in found)
+        return f"nor does it with damper.k = {tried} N/m; look at the hip's path and the lengths of the segments"
+    at = f"damper.k = {k:.0f} N/m instead of {own:.0f} and height_offset = {_lowest(heights, rho):.4f} m"
+    return f"with {at} it walks (rho {np.max(rho):.3f})"
 
 
 REFERENCE_MASS = 85.07

@@ -456,6 +456,25 @@ def test_a_leg_that_walks_at_no_height_is_left_as_it_is():
         assert aligned(limp) is limp
 
 
+@pytest.mark.parametrize(
+    ("softest", "said"),
+    [
+        (9000.0, "with damper.k = 9000 N/m instead of 18000 and height_offset = -0.1315 m it walks (rho 0.990)"),
+        (np.inf, "nor does it with damper.k = 6300, 9000, 12600, 25200, 36000 N/m; look at the hip's path"),
+    ],
+)
+def test_a_leg_that_walks_at_no_height_is_told_the_damper_with_which_it_does(monkeypatch, softest, said):
+    def runs(model, members, **request):
+        folds = not softest <= float(model.damper.k) < 18000.0
+        columns = {"rho": np.full(61, 0.99), "mean_ground_force": np.full(61, 400.0), "status": np.full(61, 10 * folds)}
+        return xr.Dataset({name: ("height_offset", x) for name, x in columns.items()})
+
+    monkeypatch.setattr("jaxgait.ensembles.ensemble", runs)
+    with pytest.warns(MotionWarning, match=r"walks at no height_offset .* was not aligned: ") as caught:
+        aligned(Prosthesis())
+    assert said in str(caught[0].message)
+
+
 def test_the_lowest_of_the_good_heights_is_taken(monkeypatch):
     """Of heights at which it walks, with load; a `rho` without a value does not count. People share one program."""
     asked = []
