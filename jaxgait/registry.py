@@ -21,6 +21,7 @@ import functools
 import importlib
 import importlib.util
 import operator
+import pathlib
 import pkgutil
 import sys
 import uuid
@@ -336,7 +337,7 @@ def _known(what: str, name: str, all_of_them: Mapping[str, str]) -> str:
         raise ValueError(f"no {what} {name!r}: write its name first, before options that take several values")
     module, colon, own = name.partition(":")
     if what == "model" and (colon or name.endswith(".py")):
-        module, own = module.removesuffix(".py"), own or "Model"
+        module, own = pathlib.PurePath(module).name.removesuffix(".py"), own or "Model"
         line = f'{own.lower()} = "{module}:{own}"'
         raise ValueError(
             f"no {what} {name!r}: a class of your own needs a name, by an entry point of your package: {line} below "

@@ -238,6 +238,8 @@ def _column_message(name: str, values: Any, x: np.ndarray) -> str:
     advice += "; to vary a choice or a part, run one ensemble per model (with_parts)"
     if isinstance(odd, str) and _is_numeral(odd):
         advice = f"make them numbers by pandas.to_numeric(table[{name!r}])"
+    elif isinstance(odd, str) and _is_numeral(odd.replace(",", ".")):
+        advice = 'a comma is no decimal point: read the file by pandas.read_csv(..., decimal=",")'
     kind = getattr(values, "dtype", x.dtype)
     return f"the column {name!r} (dtype {kind}) has {what}, and members need numbers: {advice}"
 

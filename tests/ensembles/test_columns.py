@@ -173,6 +173,7 @@ def test_units_that_do_not_fit_raise(members, message):
             r"column 'subject' \(.*\) has text, such as 'anna'.*set_index\('subject'\)",
         ),
         (lambda: zipped(PEOPLE.assign(mass=["60", "70", "80"])), r"pandas\.to_numeric\(table\['mass'\]\)"),
+        (lambda: zipped(PEOPLE.assign(mass=["60,5", "70", "80"])), 'a comma is no decimal point: .* decimal=","'),
         (lambda: zipped(pd.concat([PEOPLE, PEOPLE[["mass"]]], axis=1)), "parameter given twice: 'mass'"),
         (lambda: zipped(PEOPLE.assign(mass=True)), "column 'mass' .* has values of the type bool"),
         (lambda: zipped(PEOPLE.set_index("mass", append=True)), r"several levels \(subject, mass\).*reset_index"),

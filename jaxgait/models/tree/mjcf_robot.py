@@ -283,9 +283,10 @@ class Robot:
         lost = [geom for geom in geoms if not (ground and len(self._points(geom)[0]))]
         lost = lost if ground or self._planes() else []
         compensated = int(np.count_nonzero(compiled.body_gravcomp))
+        touch = "may touch the ground" if ground else "may touch the ground (give normal= and friction=)"
         return {
             ("body with compensated gravity", "bodies with compensated gravity"): compensated,
-            ("shape that may touch the ground", "shapes that may touch the ground"): len(lost),
+            (f"shape that {touch}", f"shapes that {touch}"): len(lost),
             ("fixed shape that is no plane", "fixed shapes that are no planes"): len(self._fixed()),
             ("pair of shapes that collide", "pairs of shapes that collide"): compiled.npair,
             ("soft body", "soft bodies"): compiled.nflex,

@@ -108,6 +108,8 @@ def test_what_is_left_out_is_named_and_names_have_no_dots():
     there = mujoco.MjModel.from_xml_string(SCENE)
     with pytest.warns(UserWarning, match=r"what else .*: 1 actuator, 1 shape that may touch the ground, 1 fixed shape"):
         model = from_mujoco(there, key="home", normal=KelvinVoigt(), touching=["foot", "hand"])
+    with pytest.warns(UserWarning, match=r"shapes? that may touch the ground \(give normal= and friction=\)"):
+        from_mujoco(there, key="home", touching=["foot", "hand"])
     assert list(model.links) == ["trunk", "thigh_l", "shank", "ankle y", "foot", "arm", "hand", "flag"]
     assert list(model.contacts) == [f"sole_{i}" for i in range(1, 9)] + ["heel", "hand_geom1"]
     assert model.start["trunk.z"] == pytest.approx(1.2) and model.start["shank.turn_y"] == pytest.approx(0.2)
