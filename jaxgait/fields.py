@@ -47,8 +47,7 @@ class Immutable(eqx.Module):
 
         def __new__(cls, *args: Any, **given: Any) -> Any:
             """Makes one of the class that JAX knows (see `whole`)."""
-            del args, given
-            return super().__new__(whole(cls))
+            return super().__new__(whole(cls), *args, **given)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Takes over the fields of a pickled one."""
@@ -134,8 +133,7 @@ def sizes_of(field: dataclasses.Field) -> tuple[int | None, ...]:
 
 def replaced(module: Any, field: dataclasses.Field) -> bool:
     """Whether a field belongs to the default of a part (see `parameter`) that has been exchanged."""
-    of = field.metadata.get("of")
-    if not of:
+    if not (of := field.metadata.get("of")):
         return False
     owner = next(f for f in dataclasses.fields(module) if f.name == of)
     value = getattr(module, of)
@@ -425,7 +423,7 @@ def with_fields(owner: T, values: Mapping[str, Any]) -> T:
 
 def assemble(cls: type[T], values: Mapping[str, Any]) -> T:
     """A module of a class with these values of all its fields, checked but without calling its constructor."""
-    made = object.__new__(cls)
+    made = object.__new__(whole(cls))
     for name, value in values.items():
         object.__setattr__(made, name, value)
     for base in cls.__mro__:

@@ -17,11 +17,14 @@ from typing import Any
 import equinox as eqx
 import jax
 
+from jaxgait.support.notes import without_library_warnings
+
 # Fields of such classes would otherwise have copies of it, which `dataclasses` does not recognise.
 copyreg.pickle(type(dataclasses.MISSING), lambda missing: "MISSING")
 
-_known: weakref.WeakKeyDictionary[type, type | None] = weakref.WeakKeyDictionary()
-"""What `whole` has found; None for the class itself."""
+_known: weakref.WeakKeyDictionary[type, dict[int, type | None]] = weakref.WeakKeyDictionary()
+"""What `whole` has found, by the number of fields: some classes are filled after their first instance is made. None for
+the class itself."""
 
 
 def whole(kind: type) -> type:
@@ -33,22 +36,25 @@ def whole(kind: type) -> type:
         >>> whole(Bungee).__name__
         'Bungee'
     """
-    if kind not in _known:
-        bare, names = object.__new__(kind), {field.name for field in dataclasses.fields(kind)}
-        for name in names:
-            object.__setattr__(bare, name, 0)
-        lost = names - vars(jax.tree.map(lambda leaf: leaf, bare)).keys()
-        _known.setdefault(kind, _made_again(kind) if lost else None)
-    return _known[kind] or kind
+    found, count = _known.setdefault(kind, {}), len(kind.__dataclass_fields__)
+    if count not in found:
+        found.setdefault(count, _made_again(kind) if _loses_fields(kind) else None)
+    return found[count] or kind
+
+
+def _loses_fields(kind: type) -> bool:
+    bare, names = object.__new__(kind), {field.name for field in dataclasses.fields(kind)}
+    for name in names:
+        object.__setattr__(bare, name, 0)
+    return not names <= vars(jax.tree.map(lambda leaf: leaf, bare)).keys()
 
 
 def _made_again(kind: type) -> type:
     """A subclass with the same fields, name and constructor; sent back, one of it is of the original class."""
     own: dict[str, Any] = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
-    own["__reduce__"] = lambda one: (_bare, (kind,), vars(one))
-    if kind.__init__.__code__.co_filename != "<string>":  # not by `dataclass`
-        own["__init__"] = kind.__init__
-    return types.new_class(kind.__name__, (kind,), exec_body=lambda namespace: namespace.update(own))
+    own |= {"__init__": kind.__init__, "__reduce__": lambda one: (_bare, (kind,), vars(one))}
+    with without_library_warnings():  # equinox takes every constructor that is given for one without `__post_init__`
+        return types.new_class(kind.__name__, (kind,), exec_body=lambda namespace: namespace.update(own))
 
 
 def _bare(kind: Any) -> Any:
@@ -57,8 +63,13 @@ def _bare(kind: Any) -> Any:
 
 
 def with_whole_parts(owner: Any) -> None:
-    """Gives the modules in the fields of a module, and in mappings there, the classes of which JAX knows all fields."""
+    """Gives the modules within a module, also in mappings and sequences, the classes of which JAX knows all fields."""
     for value in vars(owner).values():
-        for one in value.values() if isinstance(value, Mapping) else (value,):
-            if isinstance(one, eqx.Module) and (kind := whole(type(one))) is not type(one):
+        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple | list) else (value,)
+        for one in parts:
+            if not isinstance(one, eqx.Module):
+                continue
+            if (kind := whole(type(one))) is not type(one):
                 object.__setattr__(one, "__class__", kind)
+            if not hasattr(one, "__setstate__"):  # parts of this package have done so for theirs
+                with_whole_parts(one)
