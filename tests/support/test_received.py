@@ -47,9 +47,11 @@ arm = TreeModel([Link("arm", None, hinge((0, 1, 0)), mass=1.0)], drives={"hold":
 sent = cloudpickle.dumps((made(), made, read, arm)).hex()
 there = f"""
 import cloudpickle, pickle
+from jaxgait.fields import assemble
 from jaxgait.precision import cast
 sent, made, read, arm = pickle.loads(bytes.fromhex('{sent}'))
 assert read(*sent) == read(*made()) == ([3.0, 4.0, 5.0], {{}})
+assert cast(assemble(type(sent[0]).__base__, vars(sent[0]))).push == 3.0
 assert (hold := cast(arm).drives["hold"]).stiffness == 20.0 and hold.gains[0].k == 9.0
 print(cloudpickle.dumps((*made(), arm)).hex())
 """
