@@ -93,7 +93,7 @@ def remembered(*things: Any) -> str:
     """
     search = _Search()
     search.add(things)
-    return f"{search.traced} keeps a value for its next call, {_NOT_KEPT}" if search.traced else ""
+    return f"{search.traced} keeps a value beyond its call, {_NOT_KEPT}" if search.traced else ""
 
 
 @no_type_check
@@ -135,7 +135,7 @@ class _Search(Identity):
 
 
 def _origin(x: Tracer) -> str:
-    """The line of the user's code that computed a value; empty if JAX does not tell."""
+    """The line of the user's code that computed a value; "your code" if JAX does not tell."""
     traceback = getattr(getattr(x, "_line_info", None), "traceback", None)
     own = (f for f in getattr(traceback, "frames", ()) if owner(f.file_name, PACKAGE) == "own")
     return next((f"{f.function_name} ({os.path.basename(f.file_name)}, line {f.line_num})" for f in own), "your code")

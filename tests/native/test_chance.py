@@ -102,7 +102,7 @@ def test_a_value_kept_for_the_next_call_is_noticed():
         return 2.0 * total[0]
 
     line = integral.__code__.co_firstlineno + 1
-    told = rf"integral \(test_chance.py, line {line}\) keeps a value for its next call"
+    told = rf"integral \(test_chance.py, line {line}\) keeps a value beyond its call"
     with pytest.warns(UserWarning, match=told):
         compiled(integral, X)
     with pytest.raises(TypeError, match=told):  # the program would read what an earlier trace left
