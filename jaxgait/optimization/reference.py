@@ -52,10 +52,10 @@ def _disagreement(
         return f"{begin} no gait was found at the best point{end}"
     parts = []
     if any((multiplier >= limit) != (own >= limit) for limit in (1.0, record.stability)):
-        parts.append(f"the largest Floquet multiplier of the best gait is {multiplier:.4g}, not {own:.4g}")
+        parts.append(f"the largest Floquet multiplier {multiplier:.4g}, not {own:.4g}")
     if abs(objective - searched) > max(coarse, record.settings.tolerance) * abs(searched):
-        parts.append(f"its objective is {objective:.8g}, not {searched:.8g}")
-    return f"{begin} {' and '.join(parts)}{end}" if parts else ""
+        parts.append(f"the objective {objective:.8g}, not {searched:.8g}")
+    return f"{begin} the best gait has {', and '.join(parts)}{end}" if parts else ""
 
 
 def _scheme(task: Task) -> Scheme:

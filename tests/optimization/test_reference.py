@@ -18,7 +18,7 @@ def test_the_best_gait_is_judged_with_the_model_s_own_tolerances():
     assert (again := found.reference) is not None and found.ends.multiplier[0] > 1.0
     assert again.rtol == 1e-8 and again.objective == pytest.approx(0.5 / 0.2**2, rel=1e-3)
     assert again.multiplier == pytest.approx(math.exp(-0.005 * math.pi))
-    what = "with rtol=1e-08 instead of 0.01, the largest Floquet multiplier of the best gait is 0.9844"
+    what = "with rtol=1e-08 instead of 0.01, the best gait has the largest Floquet multiplier 0.9844"
     assert again.disagreement.startswith(what) and again.disagreement in found.why_stopped[0]
     said = list(conclusions(found))
     assert again.disagreement in said and any("be unstable: largest Floquet multiplier 0.984" in text for text in said)
