@@ -66,6 +66,11 @@ class Numerics(NamedTuple):
     """Largest number of steps of a trajectory."""
     dt: float | None = None
     """Longest step in s of schemes with steps of fixed length; None: the scheme's default."""
+    explicit_values: bool = False
+    """Whether a stiff model's runs take explicit steps all the same where no derivatives are taken of them.
+
+    Derivatives through explicit steps at their limit of stability grow without bound, however right the values are.
+    """
 
 
 RESERVED_RESULTS = (

@@ -9,7 +9,7 @@ Then a leg of three links (ten states, one foot on the ground), in the plane and
 XLA: processor time in s of the first run of one second, with an empty cache, and of the next; of 64 members; and, with
 a kernel, of their derivatives by the stiffness of the knee, and the values of their kernels; those of a kernel that
 leaves out no zeros (`jaxgait.native.assuming_finite`). Then the steps of the run and its error at several rtol, and
-the same times of a robot with four legs, twelve motors and their stops, and of its run in implicit steps.
+times of a robot with four legs, twelve motors and their stops, also of its run in implicit steps.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def main() -> None:
         print(f"leg of three links {where}, with its zeros: a kernel of {values[0]} values", flush=True)
     _errors(_leg(None))
     with compiled_anew(), _lengths() as values:
-        taken = _times(_quadruped(), samples=301, derived=True)
+        taken = _times(_quadruped(), samples=301, derived=False)
     times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in taken.items())
     print(f"robot with four legs, kernels of {', '.join(map(str, values))} values: {times}", flush=True)
     for when in ("first", "next"):

@@ -147,8 +147,8 @@ def _schemes(
     options = {name: request[name] for name in ("solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events")}
 
     def for_precision(precision: precisions.Precision) -> Scheme:
-        found = scheme_for(model, request["scheme"], precision=precision, differentiated=differentiated, **options)
-        return found.in_mode(mode)
+        ways = {"differentiated": differentiated, "values_only": not gradient, "precision": precision}
+        return scheme_for(model, request["scheme"], **ways, **options).in_mode(mode)
 
     chosen, reference = for_precision(request["precision"]), for_precision("float64")
     if gradient:

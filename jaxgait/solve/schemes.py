@@ -13,7 +13,7 @@ from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.marching import Marching
 from jaxgait.solve.prescribed import Prescribed
 from jaxgait.solve.smooth import Smooth
-from jaxgait.solve.solvers import given_options
+from jaxgait.solve.solvers import given_options, numerics_of
 from jaxgait.solve.time_stepping import TimeStepping
 from jaxgait.support import checks
 
@@ -50,6 +50,7 @@ def scheme_for(
     scheme: Scheme | type[Scheme] | str | None = None,
     *,
     differentiated: bool = False,
+    values_only: bool = False,
     precision: Precision | None = None,
     **options: Any,
 ) -> Scheme:
@@ -59,6 +60,7 @@ def scheme_for(
         model: the mechanism.
         scheme: a scheme, its class or its name; the model's default if None.
         differentiated: whether the run will be differentiated.
+        values_only: whether it will certainly not be: see `Numerics.explicit_values`.
         precision: of the run; the one in force if None.
         options: fields of the scheme ("rtol", "dt", ...); None keeps the default.
 
@@ -83,6 +85,8 @@ def scheme_for(
     kind = _chosen(model, scheme)
     _check_endings(model, kind)
     _check_options(model, kind, chosen)
+    if values_only and kind is Smooth and numerics_of(model).explicit_values:
+        chosen = {"solver": "Tsit5"} | chosen
     return kind.of(model, differentiated=differentiated, precision=precision, **chosen)
 
 

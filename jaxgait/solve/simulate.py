@@ -138,7 +138,7 @@ def simulate(
     numbers = (sampling.intervals + 1) * len(model.variables)  # or more, if some are arrays
     fits_in_memory(f"{sampling.intervals} samples", 8 * numbers, "take fewer, or run for a shorter time")
     options = {"solver": solver, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps}
-    chosen = scheme_for(model, scheme, precision=precision, dt=dt, max_events=max_events, **options)
+    chosen = scheme_for(model, scheme, values_only=True, precision=precision, dt=dt, max_events=max_events, **options)
     if max_events is None:
         chosen = _recording(model, chosen)
     if initial_state is not None:

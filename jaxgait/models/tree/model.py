@@ -61,7 +61,8 @@ MAX_CONTACT_STEP = 1e-3
 """Longest step in s of models with contacts, so that no touch-down is missed."""
 MAX_IMPLICIT = 20
 """Linear equations of an implicit step up to which it can be a kernel (`jaxgait.native`). Beyond, explicit steps are so
-much cheaper (fifty times, of a robot with four legs: `experiments.benchmarks.trees`) that they may be shorter."""
+much cheaper (fifty times, of a robot with four legs: `experiments.benchmarks.trees`) that they may be shorter; but not
+for derivatives, which explicit steps at their limit of stability amplify."""
 MAX_START_PUSH = 5.0
 """Largest force on a contact at the start, where it is at rest, in weights of the mechanism."""
 
@@ -181,13 +182,14 @@ class TreeModel(Model):
 
     @property
     def numerics(self) -> Numerics:
-        """Explicit steps, unless a contact is stiff and the joints are few; stiff contacts have a larger `rtol`."""
+        """Explicit steps, unless a contact is stiff, with a larger `rtol`; then only for values of many joints."""
         stiff = any(contact.stiff for contact in self.contacts.values())
         rtol, atol = (1e-6, 1e-8) if stiff else (1e-8, 1e-9)
         max_step, tree = MAX_CONTACT_STEP if self.contacts else None, naming.skeleton(self.links)
         coordinates = 0 if tree.nq == tree.nv else tree.nq  # without quaternions, they are eliminated first
-        implicit = stiff and coordinates + tree.nv + 2 * self._memories <= MAX_IMPLICIT
-        return Numerics(stiff=implicit, unrolled=False, rtol=rtol, atol=atol, first_step=1e-4, max_step=max_step)
+        large = coordinates + tree.nv + 2 * self._memories > MAX_IMPLICIT
+        steps = {"first_step": 1e-4, "max_step": max_step, "explicit_values": large}
+        return Numerics(stiff=stiff, unrolled=False, rtol=rtol, atol=atol, **steps)
 
     @property
     def _memories(self) -> int:

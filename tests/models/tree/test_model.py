@@ -13,6 +13,7 @@ import xarray as xr
 from experiments.exoskeleton.lagrange import dynamics
 from jaxgait import ensemble, grid, simulate
 from jaxgait.cli.parsing import with_settings
+from jaxgait.ensembles import request
 from jaxgait.ensembles.members import check_members
 from jaxgait.ensembles.validity import accepted
 from jaxgait.mechanics.contact import Hertz, ImpactHertz, LinearSpring, UnilateralSpring
@@ -36,7 +37,8 @@ from jaxgait.parameters import ParameterError, parameters, with_parameters
 from jaxgait.parts import parts, with_parts
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.plot import scene
-from jaxgait.solve.smooth import Smooth
+from jaxgait.solve.rosenbrock import Ros4
+from jaxgait.solve.schemes import scheme_for
 
 G = 9.81
 ROUND = 1e-11  # double-precision rounding through two bodies
@@ -75,7 +77,18 @@ def test_implicit_steps_of_few_equations(base, joints, solver):
     links = [Link("trunk", None, base, mass=5.0, inertia=np.eye(3))]
     links += [Link(f"leg {i}", links[-1].name, hinge((0, 1, 0)), **rod(1.0, 0.3)) for i in range(joints)]
     foot = {"foot": ContactPoint(links[-1].name, LinearSpring(1e4), Coulomb(0.8))}
-    assert type(Smooth.of(TreeModel(links, contacts=foot)).solver).__name__.endswith(solver)
+    model = TreeModel(links, contacts=foot)
+    assert type(scheme_for(model, values_only=True).solver).__name__.endswith(solver)
+    assert isinstance(scheme_for(model).solver, Ros4)
+
+
+def test_only_values_of_large_trees_take_explicit_steps(monkeypatch):
+    """Of derivatives through explicit steps some were 1e51, and others had the wrong sign."""
+    monkeypatch.setattr("jaxgait.models.tree.model.MAX_IMPLICIT", 1)
+    model = pendulum(contacts={"foot": ContactPoint("lower", UnilateralSpring(1e4), Coulomb(0.8))})
+    asked = dict.fromkeys(["scheme", "solver", "rtol", "atol", "max_step", "max_steps", "dt", "max_events"])
+    solvers = [request._schemes(model, asked | {"precision": "float64"}, by, False)[0].solver for by in ((), ("mass",))]
+    assert type(solvers[0]).__name__.endswith("Tsit5") and isinstance(solvers[1], Ros4)
 
 
 @pytest.mark.slow
