@@ -80,10 +80,7 @@ def view(request: Any) -> int:
 
 
 def at_one_instant(data: xr.Dataset) -> xr.Dataset:
-    """A scan, of which, if it is not complete, the statuses are read once: members not run then have no results.
-
-    A block's statuses are written last, so that those read first belong to results that are there.
-    """
+    """A scan; of one that is being filled, what it held when its statuses were read, which are written last."""
     if data.attrs.get(COMPLETE) != 0 or "status" not in data:
         return data
     status = data["status"].copy(data=data["status"].values)

@@ -72,7 +72,7 @@ def _next_to_it(record: SearchRecord, best: Row, local: Local | None, better: Ro
 def _unresolved(record: SearchRecord, best: Row, local: Local | None) -> str:
     """That a method stopped by its tolerance on a slope that does not vanish nearby, as of an objective with an offset.
 
-    By the largest curvature; from the changes among all points, `hardly_resolved` may tell it already.
+    Judged by the largest curvature. `hardly_resolved` judges by the changes among all points, and may have said so.
     """
     tolerance = record.settings.tolerance
     rows = [row for rows in record.rows for row in rows if row.evaluation.valid]

@@ -27,7 +27,7 @@ _BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
 _left_out: contextvars.ContextVar[tuple[type[Warning], ...]] = contextvars.ContextVar("jaxgait_left_out", default=())
 """Warnings that `warn_user` leaves out at present, in this thread."""
 FILTERS = threading.RLock()
-"""Held while all warnings are ignored, in all threads: whoever changes the filters holds it, not to keep these."""
+"""Held while all warnings are ignored, and while others change the filters, which would restore this state later."""
 
 
 def note(message: str) -> None:
