@@ -62,7 +62,7 @@ class Joint:
     """A row of six numbers for each, as tuples of tuples."""
 
     def __post_init__(self) -> None:
-        """Makes the screws tuples, which can be hashed."""
+        """Checks the screws, and makes them tuples, which can be hashed."""
         for screw in self.screws:
             numbers = as_array(screw)
             is_six = numbers.shape == (6,) and numbers.dtype.kind in "fiu"
