@@ -132,10 +132,11 @@ def call_in_float64(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 def _decorated_class(cls: type) -> type:
     fields = inspect.get_annotations(cls)
+    for name, member in [*vars(cls).items()]:
+        if isinstance(member, functools.cached_property):  # models are immutable: there is nowhere to keep it
+            setattr(cls, name, property(member.func))
     for name in [n for n in vars(cls) if (n == "__call__" or not n.startswith("_")) and n not in fields]:
         member = inspect.getattr_static(cls, name)
-        if isinstance(member, functools.cached_property):  # models are immutable: there is nowhere to keep it
-            member = property(member.func)
         if isinstance(member, property):
             setattr(cls, name, property(_decorated(member.fget), member.fset, member.fdel))
         elif isinstance(member, staticmethod | classmethod):

@@ -403,8 +403,12 @@ class Halved(Bungee):
     def half(self):
         return 0.5 * self.mass
 
+    @functools.cached_property
+    def _fifth(self):
+        return 0.2 * self.mass
+
 
 def test_a_cached_property_of_a_model_is_a_property():
     halved = Halved()
-    assert halved.half == 35.0 and with_parameters(halved, {"mass": 6.0}).half == 3.0
+    assert halved.half == 35.0 and halved._fifth == 14.0 and with_parameters(halved, {"mass": 6.0}).half == 3.0
     assert jax.tree.structure(halved) == jax.tree.structure(Halved())
