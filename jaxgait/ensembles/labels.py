@@ -75,6 +75,7 @@ def descriptions(plan: Plan) -> dict[str, Description]:
         last = ("parameter",) if group == "gradient" else ()
         own = extra_dims(known, stem(name, group), len(shape) - len(first) - len(last))
         dims = first + own + last
+        # What a function observes is not the model's variable of the same name.
         described = {**_FIXED, **(plan.variables if group in ("observed", "gradient") else known)}
         result[name] = Description(dims, shape, dtype, _attributes(plan, name, group, described))
     return result
