@@ -37,28 +37,34 @@ class Referee:
             return None
         evaluate = begun(evaluator_for(self._finer, "gait", best.x[None]), self._finer, "gait", gait)
         found = evaluate(np.zeros(1, int), best.x[None]).at(0)
-        rtol, coarse = (getattr(_scheme(task), "rtol", np.nan) for task in (self._finer, self._task))
+        finer, coarse = _scheme(self._finer), _scheme(self._task)
         objective, multiplier = float(found.values[0]), float(found.multiplier)
-        return Reference(rtol, objective, multiplier, _disagreement(record, best, objective, multiplier, rtol, coarse))
+        disagreement = _disagreement(record, best, objective, multiplier, finer, coarse)
+        return Reference(finer.rtol, objective, multiplier, disagreement)
 
 
-def _disagreement(
-    record: SearchRecord, best: Row, objective: float, multiplier: float, rtol: float, coarse: float
-) -> str:
-    """In words, how a gait differs from that of the search; empty if it does not."""
+def _disagreement(record: SearchRecord, best: Row, objective: float, multiplier: float, finer: Any, coarse: Any) -> str:
+    """In words, how a gait by a finer scheme differs from that of the search; empty if it does not."""
     searched, own = float(best.evaluation.values[0]), float(best.evaluation.multiplier)
-    begin, end = f"with rtol={rtol:g} instead of {coarse:g},", f": search with rtol={rtol:g}"
+    given, before = _tolerance(finer, coarse)
+    begin, end = f"with {given} instead of {before},", f": search with {given}"
     if not np.isfinite(objective):
         return f"{begin} no gait was found at the best point{end}"
     parts = []
     if any((multiplier >= limit) != (own >= limit) for limit in (1.0, record.stability)):
         parts.append(f"the largest Floquet multiplier {multiplier:.4g}, not {own:.4g}")
-    if abs(objective - searched) > max(coarse, record.settings.tolerance) * abs(searched):
+    if abs(objective - searched) > max(coarse.rtol, record.settings.tolerance) * abs(searched):
         parts.append(f"the objective {objective:.8g}, not {searched:.8g}")
     return f"{begin} the best gait has {', and '.join(parts)}{end}" if parts else ""
 
 
-def _scheme(task: Task) -> Scheme:
+def _tolerance(finer: Any, coarse: Any) -> tuple[str, str]:
+    """A tolerance that is finer than another, as it is given, and the other."""
+    name = "rtol" if finer.rtol < coarse.rtol else "atol"
+    return f"{name}={getattr(finer, name):g}", f"{getattr(coarse, name):g}"
+
+
+def _scheme(task: Task) -> Any:
     """The scheme of the gait."""
     return scheme_of(task) if task.return_map is None else task.return_map.scheme_of(task.model)
 

@@ -7,6 +7,8 @@ import pytest
 
 from jaxgait import optimize, with_parameters
 from jaxgait.optimization.conclusions import conclusions
+from jaxgait.optimization.reference import _tolerance
+from jaxgait.solve.smooth import Smooth
 from tests.optimization.oscillator import Oscillator
 
 
@@ -22,3 +24,8 @@ def test_the_best_gait_is_judged_with_the_model_s_own_tolerances():
     assert again.disagreement.startswith(what) and again.disagreement in found.why_stopped[0]
     said = list(conclusions(found))
     assert again.disagreement in said and any("be unstable: largest Floquet multiplier 0.984" in text for text in said)
+
+
+def test_the_tolerance_that_is_coarser_is_named():
+    own, coarse = Smooth.of(Oscillator()), Smooth.of(Oscillator(), atol=1e-3)
+    assert _tolerance(own, coarse) == ("atol=1e-10", "0.001")
