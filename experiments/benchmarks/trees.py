@@ -111,22 +111,21 @@ def _leg(rotation: np.ndarray | None) -> TreeModel:
 def _quadruped() -> TreeModel:
     """A trunk that stands on four legs of three driven joints each; 37 states."""
     links, contacts, drives = [Link("trunk", None, free(), mass=10.0, inertia=np.diag([0.1, 0.3, 0.3]))], {}, {}
-    for leg, (x, y) in itertools.product(("front", "hind"), (("left", 0.15), ("right", -0.15))):
-        hip = (0.3 if leg == "front" else -0.3, y, 0.0)
+    for (end, x), (side, y) in itertools.product((("front", 0.3), ("hind", -0.3)), (("left", 0.15), ("right", -0.15))):
         above = "trunk"
-        for name, axis, offset, bent in (
-            ("hip", (1, 0, 0), hip, 0.0),
-            ("thigh", (0, 1, 0), (0.0, 0.0, 0.0), -0.6),
-            ("shank", (0, 1, 0), (0.0, 0.0, -0.25), 1.2),
+        for name, axis, offset, com, bent in (
+            ("hip", (1, 0, 0), (x, y, 0.0), 0.0, 0.0),
+            ("thigh", (0, 1, 0), (0.0, 0.0, 0.0), -0.12, -0.6),
+            ("shank", (0, 1, 0), (0.0, 0.0, -0.25), -0.12, 1.2),
         ):
-            body = f"{leg}_{x}_{name}"
-            rod = {"mass": 0.5, "com": (0.0, 0.0, -0.12), "inertia": np.diag([3e-3, 3e-3, 1e-4])}
-            links.append(Link(body, above, hinge(axis), offset=offset, **rod))
+            body = f"{end}_{side}_{name}"
+            inertia = np.diag([3e-3, 3e-3, 1e-4])
+            links.append(Link(body, above, hinge(axis), 0.5, (0.0, 0.0, com), inertia, offset=offset))
             drives[f"{body}_motor"] = Motor(body, stiffness=60.0, damping=2.0, position=bent)
             drives[f"{body}_stop"] = Stop(body, lowest=-2.0, highest=2.0, stiffness=500.0, damping=1.0)
             above = body
         toe = ContactPoint(above, HuntCrossley(1e4, 0.5, 1e3), Coulomb(0.8, 0.02), position=(0.0, 0.0, -0.25))
-        contacts[f"{leg}_{x}"] = toe
+        contacts[f"{end}_{side}"] = toe
     start = {"trunk.z": 0.42} | {motor.joint: motor.position for motor in drives.values() if isinstance(motor, Motor)}
     return TreeModel(links, contacts=contacts, drives=drives, start=start)
 

@@ -21,7 +21,7 @@ import copy
 import functools
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -45,7 +45,7 @@ from jaxgait.optimization.space import Space
 from jaxgait.outcome import Outcome
 from jaxgait.roots import CONVERGED, Root, Rule, many
 from jaxgait.run import Run, Sampling, Trajectory
-from jaxgait.scheme import Scheme
+from jaxgait.scheme import Scheme, with_numbers, without_numbers
 from jaxgait.solve.periodic import TOLERANCE, FixedPoint, SectionMap
 from jaxgait.solve.sections import warn_of_section
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
@@ -128,7 +128,8 @@ class Strides:
     def __init__(self, model: Model, space: Space, stride: StrideMap):
         with precision.use("float64"):
             self._model, self._box = precision.cast((model, jax.tree.map(jnp.asarray, space.spacing)))
-        self._program = _lanes(stride)
+            scheme, sampling, numbers = without_numbers(stride.scheme, stride.sampling)
+        self._stride, self._program = stride, (_lanes(replace(stride, scheme=scheme, sampling=sampling)), numbers)
 
     def __call__(
         self,
@@ -165,27 +166,37 @@ class Strides:
 
     def _block(self, lanes: Any) -> tuple[np.ndarray, ...]:
         with precision.use("float64"):
-            found = self._program(self._model, self._box, jax.tree.map(jnp.asarray, lanes))
+            given, (program, numbers) = (self._model, self._box, jax.tree.map(jnp.asarray, lanes)), self._program
+            try:
+                found = program(*given, numbers)
+            except jax.errors.ConcretizationTypeError:  # the code of the model or a measure branches on such a number
+                self._program = _lanes(self._stride), ()
+                found = self._program[0](*given, ())
         return tuple(np.asarray(x) for x in found)
 
 
 @functools.lru_cache
 def _lanes(stride: StrideMap) -> Any:
-    """The program of some lanes, compiled once for every stride; from (model, box, (points, directions, others))."""
+    """The program of some lanes, compiled once for every stride.
 
-    def lane(model: Any, box: Spacing, own: tuple[Array, Array, Any]) -> tuple[Array, Array, Array]:
+    It takes the model, the box, (points, directions, others), and the numbers that `without_numbers` extracted.
+    """
+
+    def lane(model: Any, box: Spacing, own: tuple[Array, Array, Any], numbers: Any) -> tuple[Array, Array, Array]:
         n, (x, directions, extra) = len(box.low), own
+        scheme, sampling = with_numbers(stride.scheme, stride.sampling, numbers)
+        whole = replace(stride, scheme=scheme, sampling=sampling)
 
         def along(steps: Array) -> tuple[Array, tuple[Array, Array]]:
             moved = x + steps @ directions
-            value, status = stride(model, box(moved[:n]), moved[n:], extra)
+            value, status = whole(model, box(moved[:n]), moved[n:], extra)
             return value, (value, status)
 
         slope, (value, status) = jax.jacfwd(along, has_aux=True)(jnp.zeros(TANGENTS_PER_LANE, x.dtype))
         return value, slope, status
 
-    def lanes(model: Any, box: Spacing, own: tuple[Array, Array, Any]) -> tuple[Array, Array, Array]:
-        return jax.vmap(looped(lambda v: lane(model, box, v), assured=REDUNDANT_CHECKS))(own)
+    def lanes(model: Any, box: Spacing, own: tuple[Array, Array, Any], numbers: Any) -> tuple[Array, Array, Array]:
+        return jax.vmap(looped(lambda v: lane(model, box, v, numbers), assured=REDUNDANT_CHECKS))(own)
 
     return kept(lanes, assured=REDUNDANT_CHECKS)
 

@@ -3,11 +3,14 @@
 import math
 from typing import Any
 
+import jax.numpy as jnp
 import pytest
 
 from jaxgait import optimize, with_parameters
+from jaxgait.measure import Measure
 from jaxgait.optimization.conclusions import conclusions
 from jaxgait.optimization.reference import _tolerance
+from jaxgait.solve.periodic import StroboscopicMap
 from jaxgait.solve.smooth import Smooth
 from tests.optimization.oscillator import Oscillator
 
@@ -29,3 +32,27 @@ def test_the_best_gait_is_judged_with_the_model_s_own_tolerances():
 def test_the_tolerance_that_is_coarser_is_named():
     own, coarse = Smooth.of(Oscillator()), Smooth.of(Oscillator(), atol=1e-3)
     assert _tolerance(own, coarse) == ("atol=1e-10", "0.001")
+
+
+def test_one_program_serves_all_tolerances_unless_code_branches_on_a_number():
+    """Then it is compiled for the own numbers alone."""
+    seen: list[str] = []
+
+    def power(run):
+        seen.append(type(run.sampling.duration).__name__)
+        return jnp.mean(run.ys.v**2)
+
+    def choosy(run):
+        return power(run) if run.sampling.duration < 10.0 else 0.0 * run.ys.v[0]
+
+    def best(function, rtol):
+        asked: dict[str, Any] = {"duration": math.tau, "samples": 50, "rtol": rtol, "max_step": 1.0, "starts": 1}
+        measure = measures.setdefault(function, Measure(function.__name__, function, "1", "mean square velocity"))
+        asked |= {"return_map": StroboscopicMap(), "method": "SLSQP"}
+        return optimize(Oscillator(), maximize=measure, over={"k": (1.2, 1.8)}, **asked).objective
+
+    measures: dict[Any, Measure] = {}
+    found = [best(power, rtol) for rtol in (1e-4, 1e-7)]
+    assert len(seen) == 1 and len({*found}) == 2
+    assert best(choosy, 1e-7) == pytest.approx(found[1], rel=1e-12)
+    assert seen[-1] == "float"
