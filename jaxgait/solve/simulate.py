@@ -48,7 +48,7 @@ _OVER_AT_START = (
 )
 
 _BEYOND_MECHANISMS = 1e15
-"""A number that no component of a state in SI units reaches."""
+"""A number that no component of a state in SI units reaches. One that starts beyond it may stand for "never"."""
 
 
 @by_name("write simulate(model, duration=60.0, samples=600), and run.interp(time=...) for values at other times")
@@ -169,7 +169,7 @@ def simulate(
         if jump:
             text = f"gave up, {ended['t_end_s']:.6g} s into the run: {jump}"
         warn_user(f"{type(model).__name__} {text}", IncompleteRun)
-    _warn_of_growth(model, state_variables(trajectory.y_end))
+    _warn_of_growth(model, *map(state_variables, (jax.tree.map(lambda y: y[0], trajectory.ys), trajectory.y_end)))
     if trajectory.events is not None and trajectory.events.missed:
         recorded = f"only the first {data.sizes['event']} events of {type(model).__name__} are recorded"
         warn_user(f"{recorded}: raise max_events")
@@ -178,8 +178,9 @@ def simulate(
     return data.assign_attrs(ended)
 
 
-def _warn_of_growth(model: Model, end: Mapping[str, Any]) -> None:
-    if grown := [name for name, x in end.items() if np.any(np.abs(x) > _BEYOND_MECHANISMS)]:
+def _warn_of_growth(model: Model, start: Mapping[str, Any], end: Mapping[str, Any]) -> None:
+    beyond = lambda x: np.abs(x) > _BEYOND_MECHANISMS
+    if grown := [name for name, x in end.items() if np.any(beyond(x) & ~beyond(start[name]))]:
         warn_user(f"{grown[0]} of {type(model).__name__} grows without bound: a force may have the wrong sign")
 
 

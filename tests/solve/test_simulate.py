@@ -277,3 +277,16 @@ class Repelled(Oscillator):
 def test_a_state_that_grows_without_bound_is_noticed():
     with pytest.warns(UserWarning, match=r"x of Repelled grows without bound: a force may have the wrong sign"):
         simulate(Repelled(), progress=False)
+
+
+class Waiting(Oscillator):
+    def initial_state(self):
+        return Point(1e30, 0.0)  # as the time of what never happens
+
+    def vector_field(self, t, y):
+        return Point(0.0, 0.0)
+
+
+def test_a_state_that_starts_beyond_all_bounds_does_not_grow(recwarn):
+    simulate(Waiting(), progress=False)
+    assert not any("grows" in str(one.message) for one in recwarn)
