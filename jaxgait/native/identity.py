@@ -62,10 +62,9 @@ from jaxgait.native.surroundings import (
 MADE_OF = "__made_of__"
 """Attribute of functions with internal state: what determines their behaviour."""
 _CACHE = ("chance", "disk", "facts", "identity", "recent", "stored", "surroundings")
-CACHE_MODULES = frozenset(
-    [*(f"{COMPILER}.{name}" for name in _CACHE), f"{PACKAGE}.support.libraries", f"{PACKAGE}.registry"]
-)
-"""Modules that keep and find programs and classes, but make none."""
+_REGISTERS = ("registry", "support.libraries", "support.received")
+CACHE_MODULES = frozenset([f"{COMPILER}.{name}" for name in _CACHE] + [f"{PACKAGE}.{name}" for name in _REGISTERS])
+"""Modules that keep and find programs and classes, which affects none of them."""
 
 _PLAIN = frozenset(
     [type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range, slice]

@@ -738,5 +738,13 @@ def test_what_libraries_hold_is_looked_into_once(monkeypatch):
     assert list(foreign()) == before
 
 
+def test_other_classes_of_the_process_do_not_matter():
+    before = identity_of(Bungee())
+    names: dict = {"Bungee": Bungee, "state": open}
+    exec("class Unknown(Bungee):\n    def outputs(self, t, y): return {'x': state('x')}", names)
+    assert names["Unknown"]().mass == Bungee().mass
+    assert identity_of(Bungee()) == before is not None
+
+
 def test_modules_that_keep_programs_exist():
     assert all(importlib.util.find_spec(name) for name in identity.CACHE_MODULES)
