@@ -124,7 +124,7 @@ def test_outputs_from_a_sample_on_are_a_part_of_all_of_them(shared):
 
     class Counted(Bungee):
         def outputs(self, t, y):
-            calls.append(t)  # when a loop over samples is traced
+            calls.append(1)  # when a loop over samples is traced
             return super().outputs(t, y)
 
     def last(run):

@@ -130,7 +130,8 @@ def ensemble(
             if some end in the model's own ways, so that a measure has no value there, or complete without what it needs
             (not for measures that are defined for early ends).
         UserWarning: if members of a scan in float32 had to be computed in float64, if a store has other batches, for
-            equations that return few digits, and for runs that began at or beyond an event that never happened.
+            equations that return few digits, for derivatives of a stiff model through explicit steps, and for runs that
+            began at or beyond an event that never happened.
         jaxgait.plausible.ImplausibleValue: for values that are probably in another unit.
 
     Raises:

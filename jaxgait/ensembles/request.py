@@ -36,6 +36,7 @@ from jaxgait.run import Sampling
 from jaxgait.scheme import Retry, Scheme
 from jaxgait.solve.checks import check_equations, warn_of_start
 from jaxgait.solve.schemes import scheme_for
+from jaxgait.solve.solvers import is_implicit, numerics_of
 from jaxgait.support import checks, machine
 
 
@@ -153,6 +154,10 @@ def _schemes(
     chosen, reference = for_precision(request["precision"]), for_precision("float64")
     if gradient:
         chosen.check_gradient(model)
+        solver = type(getattr(chosen, "solver", None)).__name__
+        if numerics_of(model).stiff and request["solver"] is not None and not is_implicit(solver):
+            what = f"derivatives of {type(model).__name__}, which is stiff, may grow without bound"
+            checks.warn_user(f"{what} through the explicit steps of {solver}: leave out solver, or give Ros4")
     return chosen, chosen.retries(request["precision"], reference)
 
 

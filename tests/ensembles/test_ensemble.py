@@ -20,7 +20,7 @@ from jaxgait.ensembles.batch import Job
 from jaxgait.ensembles.plan import Task, _may_complete, block_shape, task_of
 from jaxgait.ensembles.store import StoreError
 from jaxgait.measure import Measure
-from jaxgait.model import Variable
+from jaxgait.model import Numerics, Variable
 from jaxgait.models.bungee import Bungee
 from jaxgait.outcome import IncompleteRun, Outcome
 from jaxgait.parameters import ParameterError
@@ -401,6 +401,18 @@ def test_counts_have_no_gradient():
         driver.plan_of({**request, "observe": [count]})
     with pytest.warns(UserWarning, match=r"no gradient of count"):
         driver.plan_of({**request, "observe": [count, end]})
+
+
+def test_derivatives_through_explicit_steps_of_a_stiff_model_are_warned_of(recwarn):
+    class Stiff(Oscillator):
+        numerics = Numerics(stiff=True)
+
+    request = {"model": Stiff(), "members": {"mass": M}, **QUICK, "observe": end}
+    for others in ({"solver": "Tsit5"}, {"gradient": ["mass"]}, {"gradient": ["mass"], "solver": "Ros4"}):
+        driver.plan_of(request | others)
+    assert not [one for one in recwarn if "explicit" in str(one.message)]
+    with pytest.warns(UserWarning, match="of Stiff, which is stiff, may grow .* of Tsit5: leave out solver"):
+        driver.plan_of(request | {"gradient": ["mass"], "solver": "Tsit5"})
 
 
 def test_a_comparison_of_precisions_has_no_store(tmp_path):
