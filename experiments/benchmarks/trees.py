@@ -9,7 +9,8 @@ Then a leg of three links (ten states, one foot on the ground), in the plane and
 XLA: processor time in s of the first run of one second, with an empty cache, and of the next; of 64 members; and, with
 a kernel, of their derivatives by the stiffness of the knee, and the values of their kernels; those of a kernel that
 leaves out no zeros (`jaxgait.native.assuming_finite`). Then the steps of the run and its error at several rtol, and
-times of a robot with four legs, twelve motors and their stops, also of its run in implicit steps.
+times of a robot with four legs, twelve motors and their stops, whose feet slip at up to 2 cm/s; also of its run with
+the default `slip_velocity`, and in implicit steps.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from jaxgait.models.jumper.robot import JumpingRobot
 from jaxgait.models.jumper.spatial import SpatialJumper
 from jaxgait.models.tree import ContactPoint, Motor, Spring, Stop, TreeModel
 from jaxgait.native import code, disk, looping, passes, reading
+from jaxgait.parameters import with_parameters
 
 from .bench import compiled_anew
 
@@ -68,14 +70,16 @@ def main() -> None:
         where = "in the plane" if rotation is None else "in space"
         print(f"leg of three links {where}, with its zeros: a kernel of {values[0]} values", flush=True)
     _errors(_leg(None))
+    firm = {f"contacts.{toe}.friction.slip_velocity": Coulomb().slip_velocity for toe in _quadruped().contacts}
     with compiled_anew(), _lengths() as values:
         taken = _times(_quadruped(), samples=301, derived=False)
+        taken |= {"with the default slip velocity": _spent(with_parameters(_quadruped(), firm))}
     times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in taken.items())
     print(f"robot with four legs, kernels of {', '.join(map(str, values))} values: {times}", flush=True)
     for when in ("first", "next"):
-        before = time.process_time()
-        simulate(_quadruped(), duration=1.0, samples=301, solver="Ros4", progress=False)
-        print(f"robot with four legs, implicit steps, {when} run: {time.process_time() - before:.2f} s", flush=True)
+        print(
+            f"robot with four legs, implicit steps, {when} run: {_spent(_quadruped(), solver='Ros4'):.2f} s", flush=True
+        )
     if file:
         with open(file, "w") as out:
             json.dump(found, out, indent=1)
@@ -128,6 +132,13 @@ def _quadruped() -> TreeModel:
         contacts[f"{end}_{side}"] = toe
     start = {"trunk.z": 0.42} | {motor.joint: motor.position for motor in drives.values() if isinstance(motor, Motor)}
     return TreeModel(links, contacts=contacts, drives=drives, start=start)
+
+
+def _spent(tree: TreeModel, **options: Any) -> float:
+    """Processor time in s of a run."""
+    before = time.process_time()
+    simulate(tree, duration=1.0, samples=301, progress=False, **options)
+    return time.process_time() - before
 
 
 def _times(tree: TreeModel, samples: int, derived: bool) -> dict[str, float]:

@@ -61,7 +61,7 @@ MAX_CONTACT_STEP = 1e-3
 """Longest step in s of models with contacts, so that no touch-down is missed."""
 MAX_IMPLICIT = 20
 """Linear equations of an implicit step up to which it can be a kernel (`jaxgait.native`). Beyond, explicit steps are so
-much cheaper (fifty times, of a robot with four legs: `experiments.benchmarks.trees`) that they may be shorter; but not
+much cheaper (many times, of a robot with four legs: `experiments.benchmarks.trees`) that they may be shorter; but not
 for derivatives, which explicit steps at their limit of stability amplify."""
 MAX_START_PUSH = 5.0
 """Largest force on a contact at the start, where it is at rest, in weights of the mechanism."""
