@@ -77,9 +77,8 @@ def main() -> None:
     times = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in taken.items())
     print(f"robot with four legs, kernels of {', '.join(map(str, values))} values: {times}", flush=True)
     for when in ("first", "next"):
-        print(
-            f"robot with four legs, implicit steps, {when} run: {_spent(_quadruped(), solver='Ros4'):.2f} s", flush=True
-        )
+        seconds = _spent(_quadruped(), solver="Ros4")
+        print(f"robot with four legs, implicit steps, {when} run: {seconds:.2f} s", flush=True)
     if file:
         with open(file, "w") as out:
             json.dump(found, out, indent=1)
