@@ -10,6 +10,7 @@ import time
 import uuid
 import warnings
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -22,6 +23,9 @@ from jaxgait.native.identity import identity
 X = jnp.linspace(0.1, 2.0, 4)
 RNG, PYTHONS, SEEDED = np.random.default_rng(0), random.Random(1), np.random.RandomState(2)
 TABLE = pd.DataFrame({"stiffness": [1.0, 2.0], "who": ["anna", "ben"]})
+
+NAMES_EARLIER_TRACES = jax.__version_info__ >= (0, 10)
+"""Whether the lowered program shows that it reads a value of an earlier trace; in JAX 0.8, calling it raises."""
 
 
 def helper():
@@ -105,10 +109,12 @@ def test_a_value_kept_for_the_next_call_is_noticed():
     told = rf"integral \(test_chance.py, line {line}\) keeps a value beyond its call"
     with pytest.warns(UserWarning, match=told):
         compiled(integral, X)
-    with pytest.raises(TypeError, match=told):  # the program would read what an earlier trace left
-        compiled(integral, X)
+    if NAMES_EARLIER_TRACES:
+        with pytest.raises(TypeError, match=told):  # the program would read what an earlier trace left
+            compiled(integral, X)
 
 
+@pytest.mark.skipif(not NAMES_EARLIER_TRACES, reason="JAX counts the arguments only when the program is called")
 def test_a_cache_of_traced_values_is_an_error():
     table = functools.lru_cache(lambda: jnp.linspace(0.0, 1.0, 4))
     compiled(lambda x: x * table(), X)
