@@ -261,7 +261,7 @@ def table(*measures: Measure) -> dict[str, Measure]:
 
 
 def known(model: Model) -> dict[str, Measure]:
-    """The measures that a model defines, by name.
+    """A model's measures by name.
 
     Raises:
         ValueError: if its class names measures that cannot be imported.

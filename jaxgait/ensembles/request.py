@@ -154,11 +154,17 @@ def _schemes(
     chosen, reference = for_precision(request["precision"]), for_precision("float64")
     if gradient:
         chosen.check_gradient(model)
-        solver = type(getattr(chosen, "solver", None)).__name__
-        if numerics_of(model).stiff and request["solver"] is not None and not is_implicit(solver):
-            what = f"derivatives of {type(model).__name__}, which is stiff, may grow without bound"
-            checks.warn_user(f"{what} through the explicit steps of {solver}: leave out solver, or give Ros4")
+        _warn_of_explicit_steps(model, chosen)
     return chosen, chosen.retries(request["precision"], reference)
+
+
+def _warn_of_explicit_steps(model: Model, scheme: Scheme) -> None:
+    """Warns of derivatives that explicit steps at their limit of stability amplify, however right the values are."""
+    given = getattr(scheme, "solver", None)
+    solver = type(getattr(given, "solver", given)).__name__
+    if given is not None and numerics_of(model).stiff and not is_implicit(solver):
+        what = f"derivatives of {type(model).__name__}, which is stiff, may grow without bound"
+        checks.warn_user(f"{what} through the explicit steps of {solver}: leave out the solver, or give Ros4")
 
 
 def _batch(

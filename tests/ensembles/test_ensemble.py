@@ -411,8 +411,12 @@ def test_derivatives_through_explicit_steps_of_a_stiff_model_are_warned_of(recwa
     for others in ({"solver": "Tsit5"}, {"gradient": ["mass"]}, {"gradient": ["mass"], "solver": "Ros4"}):
         driver.plan_of(request | others)
     assert not [one for one in recwarn if "explicit" in str(one.message)]
-    with pytest.warns(UserWarning, match="of Stiff, which is stiff, may grow .* of Tsit5: leave out solver"):
+    with pytest.warns(UserWarning, match="of Stiff, which is stiff, may grow .* of Tsit5: leave out the solver"):
         driver.plan_of(request | {"gradient": ["mass"], "solver": "Tsit5"})
+    with pytest.warns(UserWarning, match="of Stiff, which is stiff, may grow .* of Dopri8"):
+        driver.plan_of(
+            request | {"gradient": ["mass"], "scheme": Smooth.of(Stiff(), solver="Dopri8"), "max_step": None}
+        )
 
 
 def test_a_comparison_of_precisions_has_no_store(tmp_path):
