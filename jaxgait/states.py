@@ -7,12 +7,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool
 
 from jaxgait.fields import array_of, within_arrays
 from jaxgait.model import Model, State, Variable
 from jaxgait.precision import float64_default
-from jaxgait.support.checks import listed, nearest
+from jaxgait.support.checks import listed, nearest, warn_user
+
+_BEYOND_MECHANISMS = 1e15
+"""A number that no component of a state in SI units reaches. One that starts beyond it may stand for "never"."""
 
 
 @float64_default
@@ -55,6 +59,16 @@ def with_state_variables(y: State, values: Mapping[str, Any]) -> State:
     if unknown := [name for name in whole if name not in own]:
         raise ValueError(f"the state has no {unknown[0]!r}: {nearest(unknown[0], own)}")
     return jax.tree.map_with_path(lambda path, leaf: whole.get(_component(path), leaf), y)
+
+
+def out_of_bounds(x: Any) -> Any:
+    """Whether numbers of a state are larger than those of any mechanism, one by one."""
+    return np.abs(x) > _BEYOND_MECHANISMS
+
+
+def warn_of_growth(model: Model, name: str, where: str = "") -> None:
+    """Warns of a component of the state that is out of bounds at the end, but not at the start."""
+    warn_user(f"{name} of {type(model).__name__} grows without bound{where}: a force may have the wrong sign")
 
 
 def described_component(model: Model, name: str) -> Variable | None:

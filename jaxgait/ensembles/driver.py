@@ -12,10 +12,10 @@ import diffrax
 import numpy as np
 
 from jaxgait import precision as precisions
-from jaxgait.ensembles.gaps import warn_of_early_ends, warn_of_gaps, warn_of_gradients, warn_of_starts
+from jaxgait.ensembles.gaps import warn_of_early_ends, warn_of_gaps, warn_of_gradients, warn_of_grown, warn_of_starts
 from jaxgait.ensembles.labels import dataset, descriptions, with_promotions
 from jaxgait.ensembles.members import Members
-from jaxgait.ensembles.plan import TALLY, Plan
+from jaxgait.ensembles.plan import TALLY, Plan, end_names
 from jaxgait.ensembles.request import planned
 from jaxgait.ensembles.store import open_store, read_store
 from jaxgait.ensembles.workers import Meter, run_blocks
@@ -192,11 +192,14 @@ def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | N
 
 
 def _counted(plan: Plan, data: xr.Dataset, tallies: Sequence[np.ndarray]) -> xr.Dataset:
-    """Adds the attribute `efficiency`, if any members were run, and warns of those that began beyond an event."""
+    """Adds the attribute `efficiency`, if any members were run; warns of those that began beyond an event, or grew."""
     ran = [tally for tally in tallies if tally[1]]
     if not ran:
         return data
-    steps, room, *beyond = np.sum(ran, axis=0).tolist()
+    steps, room, *counts = np.sum(ran, axis=0).tolist()
+    ends = end_names(name for name, result in plan.results.items() if result.group == "outcome")
+    grown, beyond = counts[: len(ends)], counts[len(ends) :]
+    warn_of_grown(plan.model, dict(zip(ends, grown, strict=True)))
     warn_of_starts(plan.model, dict(zip(plan.job.scheme.event_names(plan.model), beyond, strict=False)))
     return data.assign_attrs(efficiency=round(steps / room, 4))
 

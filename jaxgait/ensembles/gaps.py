@@ -11,6 +11,7 @@ from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT, INVALID_TEXT, IncompleteRun, Outcome, failures
 from jaxgait.solve.guards import without_event
 from jaxgait.solve.solvers import is_implicit
+from jaxgait.states import out_of_bounds, state_variables, warn_of_growth
 from jaxgait.support import xr
 from jaxgait.support.checks import count_of, first_few, warn_user
 
@@ -79,6 +80,15 @@ def warn_of_starts(model: Model, beyond: Mapping[str, int]) -> None:
     found = [f"that of {name!r} {sank}, in {members}" for name, members in many.items()]
     if found:
         warn_user(without_event(type(model), "; ".join(found)))
+
+
+def warn_of_grown(model: Model, grown: Mapping[str, int]) -> None:
+    """Warns of the component of the state that is out of bounds at the end of most members, by their numbers."""
+    start = state_variables(model.initial_state()) if any(grown.values()) else {}
+    many = {name: grown[f"{name}_end"] for name, x in start.items() if not np.any(out_of_bounds(x))}
+    if any(many.values()):
+        name = max(many, key=lambda one: many[one])
+        warn_of_growth(model, name, f" in {count_of(many[name], 'member', 'members')}")
 
 
 def warn_of_gradients(data: xr.Dataset) -> None:

@@ -28,6 +28,7 @@ from jaxgait.native import Lanes
 from jaxgait.outcome import INVALID, Outcome, failures
 from jaxgait.run import Sampling
 from jaxgait.scheme import Retry
+from jaxgait.states import out_of_bounds
 from jaxgait.support import machine
 
 LANES = 8
@@ -48,7 +49,7 @@ _CHECKPOINTS = 256  # copies of the state that reverse mode holds, roughly
 _BLOCK_OUTCOME = ("first_status", "retries")
 _GROUPS = ("outcome", "trajectory", "events", "observed", "gradient")
 """The groups of results (see `batch.run_member`), in the order in which results are listed."""
-TALLY = "steps taken, room for steps, and runs beyond each event"
+TALLY = "steps taken, room for steps, runs that grew beyond all bounds, and runs beyond each event"
 """Name among a block's results, which no observable can have, of what is counted of its members."""
 _OF_INVALID = {"status": INVALID, "first_status": INVALID, "retries": 0, "steps": 0, "rejected_steps": 0}
 """Results of a member that is not run, if they are not missing."""
@@ -199,8 +200,9 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
 
     Returns:
         Results by name, each with the block's members (flat, last dimension fastest) as leading axis. Under `TALLY` the
-        number of steps that they took in their first attempt, and that their lanes could have taken; of an
-        event-driven scheme then the number of runs that began and stayed beyond each event (see `Trajectory.beyond`).
+        number of steps that they took in their first attempt, and that their lanes could have taken; the number of
+        runs that ended with each component of the state (see `end_names`) beyond all bounds; of an event-driven scheme
+        then of those that began and stayed beyond each event (see `Trajectory.beyond`).
     """
     members = np.arange(len(next(iter(task.values.values()))))
     if not members.size:  # the model rejects all of them
@@ -296,8 +298,16 @@ def _run_batch(
         groups, lanes = run_batch(model, values, job)
     beyond = groups.pop(BEYOND, {}).get(BEYOND, np.zeros((length, 0), bool))[: len(members)]
     found = {name: np.array(x[: len(members)]) for name, x in _flat(groups).items()}
-    counts = beyond[~failures(found["status"])].sum(axis=0)
-    return {**found, TALLY: np.append(_work(found, lanes, length, job.devices), counts)}
+    ok = ~failures(found["status"])
+    beyond_all = [out_of_bounds(found[name]) for name in end_names(groups["outcome"])]
+    grown = [np.sum(ok & np.any(x, axis=tuple(range(1, x.ndim)))) for x in beyond_all]
+    work = _work(found, lanes, length, job.devices)
+    return {**found, TALLY: np.concatenate([work, grown, beyond[ok].sum(axis=0)]).astype(np.int64)}
+
+
+def end_names(outcome: Iterable[str]) -> list[str]:
+    """The names of the state's components at the end, in alphabetical order, from those of all outcomes."""
+    return sorted(name for name in outcome if name.endswith("_end") and name != "t_end")
 
 
 def _work(results: Mapping[str, np.ndarray], lanes: Lanes, length: int, devices: int) -> np.ndarray:

@@ -37,7 +37,13 @@ from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.names import PHASE
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import MAX_EVENTS, REDUNDANT_CHECKS, Smooth
-from jaxgait.states import component_labelled, state_variables, with_state_variables
+from jaxgait.states import (
+    component_labelled,
+    out_of_bounds,
+    state_variables,
+    warn_of_growth,
+    with_state_variables,
+)
 from jaxgait.support import xr
 from jaxgait.support.checks import as_array, by_name, nearest, shown, untraced, warn_user
 from jaxgait.support.machine import fits_in_memory
@@ -46,9 +52,6 @@ _OVER_AT_START = (
     ": the guard of that is negative at the start, so start elsewhere (if it is no end yet, return the opposite sign, "
     "or give it `armed` or a phase of its own)"
 )
-
-_BEYOND_MECHANISMS = 1e15
-"""A number that no component of a state in SI units reaches. One that starts beyond it may stand for "never"."""
 
 
 @by_name("write simulate(model, duration=60.0, samples=600), and run.interp(time=...) for values at other times")
@@ -169,7 +172,7 @@ def simulate(
         if jump:
             text = f"gave up, {ended['t_end_s']:.6g} s into the run: {jump}"
         warn_user(f"{type(model).__name__} {text}", IncompleteRun)
-    _warn_of_growth(model, *map(state_variables, (jax.tree.map(lambda y: y[0], trajectory.ys), trajectory.y_end)))
+    _warn_of_growth(model, trajectory)
     if trajectory.events is not None and trajectory.events.missed:
         recorded = f"only the first {data.sizes['event']} events of {type(model).__name__} are recorded"
         warn_user(f"{recorded}: raise max_events")
@@ -178,10 +181,10 @@ def simulate(
     return data.assign_attrs(ended)
 
 
-def _warn_of_growth(model: Model, start: Mapping[str, Any], end: Mapping[str, Any]) -> None:
-    beyond = lambda x: np.abs(x) > _BEYOND_MECHANISMS
-    if grown := [name for name, x in end.items() if np.any(beyond(x) & ~beyond(start[name]))]:
-        warn_user(f"{grown[0]} of {type(model).__name__} grows without bound: a force may have the wrong sign")
+def _warn_of_growth(model: Model, trajectory: Trajectory) -> None:
+    start, end = map(state_variables, (jax.tree.map(lambda y: y[0], trajectory.ys), trajectory.y_end))
+    if grown := [name for name, x in end.items() if np.any(out_of_bounds(x) & ~out_of_bounds(start[name]))]:
+        warn_of_growth(model, grown[0])
 
 
 def _start(model: Model, given: Any) -> State:

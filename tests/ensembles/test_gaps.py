@@ -1,6 +1,7 @@
 """Members that completed without what a measure needs do not vanish from a scan without a word."""
 
 import warnings
+from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,11 +9,11 @@ import pytest
 import xarray as xr
 from xarray.backends.zarr import ZarrArrayWrapper
 
-from jaxgait import Bungee, Measure, ensemble
+from jaxgait import Bungee, Measure, Variable, ensemble
 from jaxgait.cli.records import scan_record
 from jaxgait.ensembles import gaps
 from jaxgait.outcome import IncompleteRun
-from tests.oscillator import Oscillator
+from tests.oscillator import Oscillator, Point
 from tests.solve.test_event_driven import Bouncing
 
 FALL = Measure("fall", lambda run: jnp.where(run["x"][-1] > 60.0, run.ts[-1], jnp.nan), "s", "time to 60 m", early=True)
@@ -35,6 +36,30 @@ def test_members_that_end_in_their_own_ways_are_counted_with_the_measures_that_t
     members = {"limit": [0.5, 1e9]}
     with pytest.warns(IncompleteRun, match=r"^1 of 2 .* completed; 1: ended early: broke; these members have no last$"):
         ensemble(Oscillator(), members, duration=2.0, samples=4, observe=last)
+
+
+class Pushed(Oscillator):
+    variables: ClassVar = {**Oscillator.variables, "v": Variable("m/s", "velocity")}
+
+    def vector_field(self, t, y):
+        return Point(y.v, self.growth * y.x)
+
+
+class Waiting(Pushed):
+    def initial_state(self):
+        return Point(1e30, 0.0)  # as the time of what never happens
+
+
+def test_members_that_grow_without_bound_are_counted(tmp_path):
+    growth = {"growth": [1e3, -1.0, *[1e3] * 9]}
+    said = r"^x of Pushed grows without bound in 10 members: a force may have the wrong sign$"
+    for place in (None, tmp_path / "scan.zarr"):
+        with pytest.warns(UserWarning, match=said) as caught:
+            ensemble(Pushed(), growth, batch=8, store=place, progress=False)
+        assert len(caught) == 1 and caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ensemble(Waiting(), {"growth": [0.0, 1e-30]}, progress=False)
 
 
 def test_members_that_ended_early_and_partial_arrays_are_no_gaps():
