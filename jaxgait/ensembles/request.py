@@ -35,7 +35,9 @@ from jaxgait.parameters import ParameterError, check_single, parameters
 from jaxgait.run import Sampling
 from jaxgait.scheme import Retry, Scheme
 from jaxgait.solve.checks import check_equations, warn_of_start
+from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.schemes import scheme_for
+from jaxgait.solve.smooth import Smooth
 from jaxgait.solve.solvers import is_implicit, numerics_of
 from jaxgait.support import checks, machine
 
@@ -159,12 +161,17 @@ def _schemes(
 
 
 def _warn_of_explicit_steps(model: Model, scheme: Scheme) -> None:
-    """Warns of derivatives that explicit steps at their limit of stability amplify, however right the values are."""
-    given = getattr(scheme, "solver", None)
-    solver = type(getattr(given, "solver", given)).__name__
-    if given is not None and numerics_of(model).stiff and not is_implicit(solver):
+    """Warns of derivatives that explicit steps at their limit of stability amplify, however right the values are.
+
+    Not where a `max_step` was given, which keeps the steps away from that limit.
+    """
+    if not isinstance(scheme, Smooth | EventDriven) or not numerics_of(model).stiff:
+        return
+    solver = type(getattr(scheme.solver, "solver", scheme.solver)).__name__
+    if not is_implicit(solver) and scheme.max_step == type(scheme).of(model).max_step:
         what = f"derivatives of {type(model).__name__}, which is stiff, may grow without bound"
-        checks.warn_user(f"{what} through the explicit steps of {solver}: leave out the solver, or give Ros4")
+        how = "leave out the solver, give Ros4, or a max_step at which they are stable"
+        checks.warn_user(f"{what} through the explicit steps of {solver}: {how}")
 
 
 def _batch(
