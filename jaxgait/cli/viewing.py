@@ -15,7 +15,6 @@ from jaxgait.cli.console import DONE, NOT_ALL, note_when_slow, print_outcomes, s
 from jaxgait.cli.listing import dataset_lines, run_lines, scan_lines
 from jaxgait.cli.records import dataset_record, run_record, scan_record
 from jaxgait.ensembles import summary
-from jaxgait.ensembles.checksums import COMPLETE
 from jaxgait.ensembles.results import DAMAGED, members_dims, open_result
 from jaxgait.parameters import ParameterError
 from jaxgait.plot.explorer import check_library, explore, is_page, is_run
@@ -46,7 +45,7 @@ def view(request: Any) -> int:
         if kind in (*WRITERS, "html"):
             raise ValueError("--width is that of a picture in print: give --out a picture name, such as figure.pdf")
         check_side("--width", request.width)
-    data = selected(at_one_instant(open_result(file)), request.select, kind)
+    data = selected(open_result(file), request.select, kind)
     chosen, over, found = parsing.names(request.variables), parsing.names(request.over), study(data)
     given = {"variables": chosen, "members": members is not None, "serve": request.serve, "over": over}
     given |= {"parameters": over and list(over) != [STRIDE]}
@@ -57,8 +56,9 @@ def view(request: Any) -> int:
     lines, record = _shown_by(data)
     if json is not None:
         write_json(json, record(data))
-    print_outcomes(summary(data) if _is_scan(data) else {}, data.attrs.get("precision", "float64"))
-    print("\n".join(lines(data)))
+    with note_when_slow(f"reading {file} ..."):
+        print_outcomes(summary(data) if _is_scan(data) else {}, data.attrs.get("precision", "float64"))
+        print("\n".join(lines(data)))
     if request.serve:
         serve_page(_explorer(data, chosen, members))
     elif out is not None:
@@ -77,16 +77,6 @@ def view(request: Any) -> int:
     elif lines is not run_lines and (json is None or chosen or members is not None):  # the numbers alone need no page
         _page_next_to(file, data, chosen, members)
     return NOT_ALL if DAMAGED in data.encoding else DONE
-
-
-def at_one_instant(data: xr.Dataset) -> xr.Dataset:
-    """A scan; of one that is being filled, what it held when its statuses were read, which are written last."""
-    if data.attrs.get(COMPLETE) != 0 or "status" not in data:
-        return data
-    status = data["status"].copy(data=data["status"].values)
-    ran = status.copy(data=status.values != -1)
-    own = {n: x.where(ran) for n, x in data.data_vars.items() if x.dims == status.dims and x.dtype.kind in "fiu"}
-    return data.assign(own | {"status": status})
 
 
 def selected(data: xr.Dataset, texts: Sequence[str], kind: str = "png") -> xr.Dataset:

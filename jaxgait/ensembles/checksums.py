@@ -9,6 +9,7 @@ import json
 import math
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,6 +74,11 @@ class _Layout(NamedTuple):
     def grid(self) -> tuple[int, ...]:
         """Blocks along each dimension."""
         return tuple(-(-n // b) for n, b in zip(self.sizes, self.blocks, strict=True))
+
+    def left(self, root: pathlib.Path) -> dict[int, bool]:
+        """The blocks that are not finished, and whether their results are written nevertheless."""
+        blocks = {*range(math.prod(self.grid))} - self.done.keys()
+        return {b: chunk_file(root, STATUS, {STATUS: 0}, self.grid, b).is_file() for b in blocks}
 
 
 def _layout(root: pathlib.Path) -> _Layout | None:
@@ -140,10 +146,34 @@ def unfinished(root: pathlib.Path) -> Unfinished:
     along = zip(layout.sizes, layout.blocks, layout.grid, strict=True)
     lengths = [np.minimum(b, n - b * np.arange(g)) for n, b, g in along]  # blocks at the far edges are shorter
     members, found = functools.reduce(np.multiply.outer, lengths, np.int64(1)).ravel(), [0, 0]
-    for block in {*range(members.size)} - layout.done.keys():
-        is_written = chunk_file(root, STATUS, {STATUS: 0}, layout.grid, block).is_file()
+    for block, is_written in layout.left(root).items():
         found[is_written] += int(members[block])
     return Unfinished(*found)
+
+
+@dataclass(frozen=True)
+class Unwritten:
+    """What a store does not hold yet."""
+
+    results: frozenset[str] = frozenset()
+    """Names of the arrays that are divided into blocks."""
+    blocks: frozenset[tuple[str, ...]] = frozenset()
+    """Indices of the blocks without results, as in the names of their files."""
+
+    def __contains__(self, file: str) -> bool:
+        """Whether a file, such as "height/c/3/0", is one of these results."""
+        name, _, index = file.partition("/c/")
+        count = len(next(iter(self.blocks), ()))
+        return name in self.results and tuple(index.split("/")[:count]) in self.blocks
+
+
+def unwritten(root: pathlib.Path) -> Unwritten:
+    """The blocks of a store that is being filled which have no results yet; none for a store of another program."""
+    if (layout := _layout(root)) is None:
+        return Unwritten()
+    left = [block for block, is_written in layout.left(root).items() if not is_written]
+    index = np.unravel_index(np.array(left, dtype=int), layout.grid)
+    return Unwritten(frozenset(layout.extra), frozenset(zip(*(map(str, i.tolist()) for i in index), strict=True)))
 
 
 def warn_of_interruption(root: pathlib.Path) -> None:

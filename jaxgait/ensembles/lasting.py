@@ -6,24 +6,31 @@ from typing import Any
 
 from zarr.storage import LocalStore
 
+from jaxgait.ensembles.checksums import unwritten
+
 
 class LastingStore(LocalStore):
-    """A folder in which missing chunks were not written yet; if the folder itself is gone, they are an error.
+    """A store that keeps to what it held when it was opened; if the folder itself is gone, reading is an error.
 
-    zarr takes them for not written then, too, so that results that were opened before would become NaN.
+    zarr takes missing chunks for not written, also those of a folder that is gone, so that results that were opened
+    before would become NaN. Of a store that is being filled, results that are read later are of the same members.
     """
 
-    async def get(self, *args: Any, **options: Any) -> Any:
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._late = unwritten(self.root)
+
+    async def get(self, key: str, *args: Any, **options: Any) -> Any:
         """The content of a file; None if it is missing.
 
         Raises:
             FileNotFoundError: if the folder was moved or deleted.
         """
-        return self._checked(await super().get(*args, **options))
+        return self._checked(None if key in self._late else await super().get(key, *args, **options))
 
-    def get_sync(self, *args: Any, **options: Any) -> Any:
+    def get_sync(self, key: str, **options: Any) -> Any:
         """As `get`, for versions of zarr that do not wait."""
-        return self._checked(super().get_sync(*args, **options))
+        return self._checked(None if key in self._late else super().get_sync(key, **options))
 
     def _checked(self, content: Any) -> Any:
         if content is None and not self.root.is_dir():

@@ -236,7 +236,8 @@ def finished(root: pathlib.Path, plan: Plan) -> tuple[Plan, frozenset[int]]:
 def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Dataset:
     """Opens a scan for reading, lazily, even while it runs: members that have not run yet have `status` -1.
 
-    Their other results are NaN, -1 (integers) and False. The results are in the order in which the model declares them.
+    Their other results are NaN, -1 (integers) and False. All results, also those read later, are as of the opening, and
+    in the order in which the model declares them.
 
     Args:
         path: the store's directory.

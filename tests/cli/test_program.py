@@ -16,7 +16,7 @@ import xarray as xr
 
 import jaxgait
 from jaxgait import cli, registry
-from jaxgait.cli import commands, listing, options, viewing
+from jaxgait.cli import commands, listing, options
 from jaxgait.cli.completion import with_names
 from jaxgait.model import Model
 from jaxgait.models.bungee.model import Bungee
@@ -164,18 +164,6 @@ def test_mistakes_are_one_clear_line(arguments, message, capsys):
     output = capsys.readouterr().err
     assert stop.value.code == 2 and message in output
     assert output.count("\n") == 1
-
-
-def test_a_store_that_is_being_filled_is_viewed_at_one_instant():
-    """The block of the first member was finished between the reading of its status and that of its result."""
-    data = xr.Dataset(
-        {"clearance": ("mass", [2.0, 1.0]), "crossings": ("mass", [3, 2]), "status": ("mass", [-1, 0])},
-        attrs={"complete": 0},
-    )
-    found = viewing.at_one_instant(data)
-    np.testing.assert_array_equal(found.clearance, [np.nan, 1.0])
-    np.testing.assert_array_equal(found.crossings, [np.nan, 2.0])
-    assert found.status.identical(data.status)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a file of numbers", b"\x89HDF\r\n\x1a\n"])

@@ -70,7 +70,8 @@ class Pack:
         """The compressed block: length of the header (4 bytes), header, arrays."""
         text = json.dumps(header, allow_nan=False).encode()
         text += b" " * (-(len(text) + 4) % 8)
-        return gzip.compress(b"".join([len(text).to_bytes(4, "little"), text, *self._parts]), mtime=0)
+        content = b"".join([len(text).to_bytes(4, "little"), text, *self._parts])
+        return gzip.compress(content, compresslevel=6, mtime=0)  # level 9: 3 % smaller in ten times as long
 
 
 def one_run(runs: xr.Dataset, member: int) -> xr.Dataset:
