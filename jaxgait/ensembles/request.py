@@ -40,6 +40,7 @@ from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth
 from jaxgait.solve.solvers import is_implicit, numerics_of
 from jaxgait.support import checks, machine
+from jaxgait.support.notes import note
 
 
 def planned(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None = None) -> Plan:
@@ -88,12 +89,22 @@ def planned(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
         valid,
         rejection,
     )
-    if request["store"] is not None and request["batch"] is None:
-        workers = request["workers"] or default_workers(job.devices)
-        larger = stored_shape(members.shape, batch, plan.result_bytes, workers)
-        plan = replace(plan, batch=batch, block_shape=larger if request["cluster"] is None else plan.block_shape)
+    if request["store"] is not None and request["cluster"] is None:
+        plan = _stored(plan, batch, request)
     _check_names(plan)
     _check_gradients(plan)
+    return plan
+
+
+def _stored(plan: Plan, batch: int, request: Mapping[str, Any]) -> Plan:
+    """The plan with the blocks of a store: of several batches, if there were too many and `batch` is not given."""
+    workers = request["workers"] or default_workers(plan.job.devices)
+    larger = replace(plan, batch=batch, block_shape=stored_shape(plan.members.shape, batch, plan.result_bytes, workers))
+    if request["batch"] is None:
+        return larger
+    if larger.size < plan.size:
+        what = f"batch={batch} divides the store into {plan.size} blocks, each with a file for every result"
+        note(f"{what}; where batch is not given, there are about {larger.size}")
     return plan
 
 

@@ -31,6 +31,17 @@ def test_a_small_scan_keeps_its_blocks():
     assert stored_shape((400,), 32, member_bytes=60, workers=2) == block_shape((400,), 32)
 
 
+def test_a_batch_that_makes_many_blocks_is_noted(tmp_path, caplog):
+    with caplog.at_level("INFO", logger="jaxgait"):
+        for batch in (None, 2, 1):
+            request = {"members": {"mass": np.linspace(50.0, 80.0, 400)}, "batch": batch, "workers": 1, **REQUEST}
+            plan_of(request | {"model": Oscillator(), "store": tmp_path / "scan.zarr"})
+    assert [message for message in caplog.messages if "batch" in message] == [
+        "batch=1 divides the store into 400 blocks, each with a file for every result; where batch is not given, there "
+        "are about 200"
+    ]
+
+
 def test_a_block_of_several_batches_has_the_bytes_of_one(monkeypatch, tmp_path):
     request = {"model": Oscillator(), "members": MEMBERS, "workers": 1, **REQUEST}
     monkeypatch.setattr(plans, "MOST_STORED", 2)

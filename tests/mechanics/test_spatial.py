@@ -253,6 +253,14 @@ def test_screws_are_tuples():
         assert hash(spatial.Joint(screws)) == hash(spatial.hinge((0, 1, 0)))
 
 
+def test_axes_rounded_in_float32_are_made_unit_vectors():
+    axis = np.array([1.0, 2.0, 3.0], np.float32)
+    axis /= np.linalg.norm(axis)
+    joint = spatial.Joint(((*axis, 0.0, 0.0, 0.0),))
+    assert abs(np.linalg.norm(axis.astype(float)) - 1.0) > 1e-9  # float32
+    assert abs(np.linalg.norm(joint.screws) - 1.0) < 1e-15 and spatial.Joint(joint.screws) == joint
+
+
 def test_vectors_of_another_length_raise():
     """A free base has seven coordinates, but six velocities."""
     tree = spatial.Tree.build(spatial.Link("a", None, spatial.free(), 1.0, inertia=np.eye(3)))

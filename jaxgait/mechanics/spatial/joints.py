@@ -26,8 +26,8 @@ from jaxgait.precision import float64_default
 from jaxgait.support.checks import as_array, shown
 
 Axis = tuple[float | int, float | int, float | int]
-_UNIT = 1e-9
-"""Rounding error of the length of an axis."""
+_UNIT = 1e-6
+"""Rounding error of the length of an axis, which may be of float32; it is removed."""
 _QUATERNION, _ANGULAR = ("q_w", "q_x", "q_y", "q_z"), ("w_x", "w_y", "w_z")
 
 
@@ -63,14 +63,7 @@ class Joint:
 
     def __post_init__(self) -> None:
         """Checks the screws, and makes them tuples, which can be hashed."""
-        for screw in self.screws:
-            numbers = as_array(screw)
-            is_six = numbers.shape == (6,) and numbers.dtype.kind in "fiu"
-            lengths = np.linalg.norm(numbers.reshape(2, 3), axis=1) if is_six else np.zeros(2)
-            if not np.allclose(sorted(lengths), (0.0, 1.0), rtol=0.0, atol=_UNIT):
-                wanted = "six numbers, (axis, 0) of a turn or (0, axis) of a slide, with an axis of length 1"
-                raise ValueError(f"each screw of a joint must be {wanted}, got {shown(screw)}; `screws` makes them")
-        object.__setattr__(self, "screws", tuple(tuple(float(x) for x in screw) for screw in self.screws))
+        object.__setattr__(self, "screws", tuple(_checked(screw) for screw in self.screws))
 
     @property
     def nq(self) -> int:
@@ -209,6 +202,19 @@ class Free(Joint):
     def rate(self, q: Float[Array, " 7"], v: Vec6) -> Float[Array, " 7"]:
         """Velocity in the parent's axes and rate of the quaternion."""
         return jnp.concatenate([rotation_of_quaternion(q[3:]) @ v[3:], quaternion_rate(q[3:], v[:3])])
+
+
+def _checked(screw: Any) -> tuple[float, ...]:
+    """A screw with an axis of length 1, but for rounding in float64."""
+    numbers = as_array(screw)
+    is_six = numbers.shape == (6,) and numbers.dtype.kind in "fiu"
+    axes = numbers.astype(float).reshape(2, 3) if is_six else np.zeros((2, 3))
+    lengths = np.linalg.norm(axes, axis=1)
+    if not np.allclose(sorted(lengths), (0.0, 1.0), rtol=0.0, atol=_UNIT):
+        wanted = "six numbers, (axis, 0) of a turn or (0, axis) of a slide, with an axis of length 1"
+        raise ValueError(f"each screw of a joint must be {wanted}, got {shown(screw)}; `screws` makes them")
+    length = lengths.max()
+    return tuple((axes if abs(length - 1.0) <= 4.0 * np.finfo(float).eps else axes / length).ravel().tolist())
 
 
 def _name(screw: tuple[float, ...], k: int) -> str:
