@@ -28,8 +28,11 @@ from jaxgait.native import Lanes
 from jaxgait.outcome import INVALID, Outcome, failures
 from jaxgait.run import Sampling
 from jaxgait.scheme import Retry
+from jaxgait.solve.smooth import STIFF_RETRY
+from jaxgait.solve.solvers import numerics_of
 from jaxgait.states import out_of_bounds
 from jaxgait.support import machine
+from jaxgait.support.notes import note
 
 LANES = 8
 """Batches are padded to a multiple of this, so that all members run through the same vector instructions."""
@@ -214,6 +217,8 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
         failed = np.flatnonzero(_may_complete(task, retry, results["status"]))
         if not len(failed):
             continue
+        if retry.name == STIFF_RETRY and numerics_of(task.model).explicit_values:
+            _announce(type(task.model).__name__)
         job = replace(task.job, scheme=retry.scheme)
         least = _padded(1, task.job.devices)
         length = least << (-(-len(failed) // least) - 1).bit_length()  # doubled, so that there are few programs
@@ -223,6 +228,13 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
         results[TALLY][2:] += found[TALLY][2:]
         results["retries"][failed] = number
     return results
+
+
+@functools.cache  # said once in a process
+def _announce(model: str) -> None:
+    """Notes that a long compilation follows, of a model whose explicit steps were to avoid it."""
+    what = f"members of {model} failed in explicit steps and run again in implicit ones"
+    note(f"{what}, whose program may take minutes to compile; retry=False leaves them as they are")
 
 
 def _may_complete(task: Task, retry: Retry, status: np.ndarray) -> np.ndarray:

@@ -207,10 +207,11 @@ def rebuilt(run: xr.Dataset) -> Model:
     made, again = registry.made_here(str(run.attrs.get(SESSION_CLASS, "")))
     if kind is None or (run.attrs.get("module") == "__main__" and made is None):
         if run.attrs.get("module") == "__main__":
-            what, how = "was made in another notebook or script", f"give it, model={name}(...), or put it in a module"
+            what = "was made in another notebook or script"
+            how = f"give it, model={name}(...), in Python; commands know only classes that are entry points"
         else:
             what = "is not registered here"
-            how = "register it as an entry point (see the page on own mechanisms), import its module, or give model=..."
+            how = "register it as an entry point (see docs/own_mechanism.md); in Python, import it or give model=..."
         raise ValueError(f"the result is of the model {name!r}, which {what}: {how}")
     if again:
         warn_user(f"the class {name} was made again since this run, which is taken for one of the new {name}")

@@ -41,6 +41,8 @@ from jaxgait.solve.watch import Watching, located
 from jaxgait.support import checks
 from jaxgait.support.units import seconds
 
+STIFF_RETRY = "stiff solver"
+"""Name of the retry of members that failed in explicit steps."""
 FLOAT64_RETRY = "float64"
 """Name of the last retry of members that failed in float32."""
 
@@ -172,7 +174,7 @@ class Smooth(Scheme):
             found.append(Retry("tighter tolerance", last, precision))
         if not isinstance(last.solver, diffrax.AbstractImplicitSolver | AbstractRosenbrock):
             last = replace(last, solver=Rodas4())
-            found.append(Retry("stiff solver", last, precision))
+            found.append(Retry(STIFF_RETRY, last, precision))
         if precision == "float32":
             tolerances = reference or last
             last = replace(last, rtol=tolerances.rtol, atol=tolerances.atol)

@@ -15,9 +15,10 @@ import xarray as xr
 from jaxgait import outcome
 from jaxgait.ensembles import batch as batches
 from jaxgait.ensembles import driver, ensemble, failed, float32_error, grid, latin_hypercube, product, summary, zipped
+from jaxgait.ensembles import plan as plans
 from jaxgait.ensembles import request as requests
 from jaxgait.ensembles.batch import Job
-from jaxgait.ensembles.plan import Task, _may_complete, block_shape, task_of
+from jaxgait.ensembles.plan import TALLY, Task, _may_complete, block_shape, run_task, task_of
 from jaxgait.ensembles.store import StoreError
 from jaxgait.measure import Measure
 from jaxgait.model import Numerics, Variable
@@ -199,6 +200,21 @@ def test_retries_at_the_limit_of_steps_are_the_same_on_a_cluster(copied, solver)
     (other,) = sent.retries
     for precision, helps in (("float64", [True, False, True, False]), ("float32", [False, False, True, False])):
         assert _may_complete(sent, other._replace(precision=precision), status).tolist() == helps
+
+
+def test_a_retry_that_compiles_for_minutes_is_announced_once(monkeypatch, caplog):
+    class Robot(Oscillator):
+        numerics = Oscillator.numerics._replace(explicit_values=True)
+
+    found = {"status": np.array([Outcome.MAX_STEPS]), TALLY: np.zeros(2)}
+    monkeypatch.setattr(plans, "_run", lambda *_: {name: x.copy() for name, x in found.items()})
+    scheme = Smooth.of(Robot())
+    with caplog.at_level("INFO", logger="jaxgait"):
+        for model in (Oscillator(), Robot(), Robot()):
+            job = Job(scheme, Sampling(None, 4, 2.0))
+            run_task(Task(model, job, "float64", scheme.retries("float64"), {"mass": M[:1]}, 8))
+    (message,) = caplog.messages
+    assert message.startswith("members of Robot failed in explicit steps") and "minutes to compile" in message
 
 
 @pytest.fixture(scope="module")

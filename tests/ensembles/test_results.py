@@ -72,7 +72,8 @@ def test_a_class_of_this_notebook_is_found_and_a_later_one_of_its_name_is_said()
     exec(CELL, notebook)
     with pytest.warns(UserWarning, match="the class Jump was made again since this run"):
         assert type(rebuilt(run)) is notebook["Jump"] is not first
-    with pytest.raises(ValueError, match=r"'Jump', which was made in another notebook or script: give it, model=Jump"):
+    told = r"was made in another notebook or script: give it, model=Jump\(...\), in Python; commands know only"
+    with pytest.raises(ValueError, match=told):
         rebuilt(run.assign_attrs(session_class="0123456789abcdef 0"))
 
 
