@@ -15,14 +15,12 @@ from contextvars import ContextVar
 from typing import Any, TextIO
 
 from jaxgait.support import files
-from jaxgait.support.notes import say
+from jaxgait.support.notes import PATIENCE, say
 
 DONE, NOT_ALL, BAD_INPUT = 0, 1, 2
 """Exit codes."""
 STDOUT = pathlib.Path("-")
 """Stands for the standard output as the name of a JSON file."""
-PATIENCE = 3.0
-"""Time in s after which a command that prints nothing says what it does."""
 
 _output: ContextVar[TextIO | None] = ContextVar("output", default=None)
 

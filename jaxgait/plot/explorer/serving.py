@@ -14,15 +14,13 @@ OWN_HOST = re.compile(rf"({re.escape(LOOPBACK)}|localhost)(:\d+)?")
 """Browsers leave out port 80."""
 
 
-def serve(page: Explorer, port: int = 0) -> None:
-    """Serves a page of a scan on this machine only, until interrupted; prints its address.
-
-    Port 0 is any that is free.
+def serve(page: Explorer) -> None:
+    """Serves a page of a scan on this machine only, at a free port, until interrupted; prints its address.
 
     Raises:
         ValueError: if it is unknown how to rerun its members.
     """
-    with server(page, port) as running:
+    with server(page) as running:
         print(f"open http://{LOOPBACK}:{running.server_port}/ in a browser; stop with Ctrl-C", flush=True)
         try:
             running.serve_forever()
@@ -30,8 +28,8 @@ def serve(page: Explorer, port: int = 0) -> None:
             print()
 
 
-def server(page: Explorer, port: int = 0) -> ThreadingHTTPServer:
-    """The server: the page at /, the motion of a member at /member/N; for the arguments and errors see `serve`.
+def server(page: Explorer) -> ThreadingHTTPServer:
+    """The server: the page at /, the motion of a member at /member/N.
 
     Raises:
         ValueError: see `serve`.
@@ -39,7 +37,7 @@ def server(page: Explorer, port: int = 0) -> ThreadingHTTPServer:
     if page.recipe is None or page.header["why"]:
         raise ValueError(f"nothing to serve beyond the page itself: {page.header['why'] or 'it has no members'}")
     whole = dataclasses.replace(page, header=page.header | {"serve": True}).html.encode()
-    running = ThreadingHTTPServer((LOOPBACK, port), _Handler)
+    running = ThreadingHTTPServer((LOOPBACK, 0), _Handler)
     running.answers = _Answers(page, whole)  # type: ignore[attr-defined]  # for its handlers
     return running
 
