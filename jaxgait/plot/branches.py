@@ -131,8 +131,9 @@ def draw_branches(
     """
     if walks is not None:
         values, reached = _walked(walks, quantity)
-        ax.plot(np.repeat(values, reached.shape[1]), np.ravel(reached), ".", ms=1.2, color=GREY)
-        ax.plot([], [], ".", ms=4, color=GREY, label="long walks")  # large enough for a legend
+        size = np.clip(200.0 / len(values), 1.2, 6.0)  # of few values, wider than the branches in front of them
+        ax.plot(np.repeat(values, reached.shape[1]), np.ravel(reached), ".", ms=size, color=GREY)
+        ax.plot([], [], ".", ms=max(size, 4.0), color=GREY, label="long walks")  # large enough for a legend
     branches = [branch for branch in branches if len(branch.parameter)]
     kinds: dict[str, str] = {}
     opens = not (callable(quantity) or isinstance(quantity, str))

@@ -52,6 +52,8 @@ def test_parts_and_bifurcations_have_names():
     assert names(branch_diagram(branch_with(stable=np.zeros(11, bool)))) == ["unstable"], "none is stable"
     long = branch_diagram(branch_with(), walks=(np.array([0.1, 0.2]), np.ones((2, 3))))
     assert len(long.axes[0].lines[0].get_xdata()) == 6 and names(long)[0] == "long walks"
+    dots, _, line = long.axes[0].lines[:3]
+    assert dots.get_markersize() / 2 > line.get_linewidth(), "the branch, which is in front, would hide few dots"
 
 
 def test_the_multiplier_or_any_function_of_a_branch_can_be_drawn():
