@@ -19,6 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.collections import Collection, PathCollection
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
@@ -59,6 +60,8 @@ _UNDATED: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "svgz": {"Date": N
 """Without the time: the same picture is the same file."""
 MIN_SIDE, MAX_SIDE = 15.0, 1200.0
 """Least and largest width and height of a picture in print, in mm: room for its labels; a poster (A0) has 1189 mm."""
+_NARROWEST, _BAR = 40.0, 15.0
+"""Least width of a column of panels in print, in mm, and what a colour bar adds to it."""
 _LARGEST, _PRINTED, _SMALLEST = 8.0, 7.0 / 8.0, 6.0
 """Of a picture for print: the size of letters, in points, to which larger ones are reduced, and the scale of all."""
 NOISE, LEVEL = 1e-7, 0.01
@@ -298,7 +301,7 @@ def save(
     file, without a date; text in SVG and PDF files stays text.
 
     With `width_mm`, the picture is laid out anew for print at this width: letters of 6 to 7 points, lines and markers
-    in proportion, long titles in several lines, and legends in as many columns as fit.
+    in proportion, long titles in several lines, and panels and legends in as many columns as fit.
 
     Args:
         figure: any figure of matplotlib.
@@ -351,6 +354,7 @@ def save(
 def _resize(figure: Figure, width_mm: float, height_mm: float | None) -> None:
     """Lays a figure out anew for a width in print; by default, panels are as high as their lines are thick."""
     figure.draw_without_rendering()
+    _stack(figure, width_mm)
     thinner = min(1.0, (width_mm / 25.4 / figure.get_figwidth()) ** 0.5)
     panels = {ax: spec.get_gridspec().nrows for ax in figure.axes if (spec := ax.get_subplotspec()) is not None}
     heights = {ax: thinner * ax.bbox.height for ax in panels}
@@ -375,6 +379,27 @@ def _resize(figure: Figure, width_mm: float, height_mm: float | None) -> None:
     figure.draw_without_rendering()
     for ax in figure.axes:
         _part_labels(figure, ax)
+
+
+def _stack(figure: Figure, width_mm: float) -> None:
+    """Moves the panels of a grid into as many columns as have room for their labels and colour bars."""
+    specs = {ax: spec for ax in figure.axes if (spec := ax.get_subplotspec()) is not None}
+    bars, grids = len(specs) < len(figure.axes), {spec.get_gridspec() for spec in specs.values()}
+    columns = max(1, int(width_mm / (_NARROWEST + bars * _BAR)))
+    cells = sorted({spec.num1 for ax, spec in specs.items() if ax.get_visible()})
+    if len(grids) != 1 or (old := grids.pop()).ncols <= columns or any(s.num1 != s.num2 for s in specs.values()):
+        return
+    new = GridSpec(-(-len(cells) // columns), columns, figure)
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width * columns / old.ncols, height * new.nrows / old.nrows)
+    first = {spec.rowspan.start: ax for ax, spec in reversed(specs.items()) if spec.is_first_col()}
+    for ax, spec in specs.items():
+        ax.set_subplotspec(place := new[cells.index(spec.num1) if ax.get_visible() else 0])
+        beside = first.get(spec.rowspan.start, ax)  # whose vertical axis may be that of its row
+        if beside is not ax and place.is_first_col() and ax.get_shared_y_axes().joined(ax, beside):
+            ax.tick_params(left=True, labelleft=True)
+            ax.set_ylabel(ax.get_ylabel() or beside.get_ylabel())
+    figure.draw_without_rendering()
 
 
 def _break_label(ax: Axes) -> None:

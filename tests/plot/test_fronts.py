@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 from jaxgait.plot.fronts import trade_offs
+from jaxgait.plot.style import save
 
 
 def made(method, count, objectives=("speed", "cost")):
@@ -48,6 +49,19 @@ def test_a_third_objective_has_a_panel_of_its_own():
     figure = trade_offs(made("NSGA-II", 4, ("speed", "cost", "mass")))
     assert len(figure.axes) == 6 and figure.axes[2].get_title() == "colour: leg.b (m)"
     plt.close(figure)
+
+
+@pytest.mark.parametrize(("width", "columns"), [(85, 1), (120, 2), (180, 3)])
+def test_panels_with_colour_bars_have_room_in_print(tmp_path, width, columns):
+    figure = trade_offs(made("NSGA-II", 4, ("speed", "cost", "mass")))
+    save(figure, tmp_path / "front.png", width_mm=width)
+    figure.draw_without_rendering()
+    panels = [ax.bbox for ax in figure.axes[:3]]
+    assert all(box.width > 15.0 / 25.4 * figure.dpi for box in panels)
+    assert len({round(box.x0) for box in panels}) == columns
+    labels = [ax.get_ylabel() for ax in figure.axes[:3]]
+    assert labels == ["length (m)" if i % columns == 0 else "" for i in range(3)]
+    assert [ax.yaxis.get_tick_params()["labelleft"] for ax in figure.axes[:3]] == [bool(label) for label in labels]
 
 
 def test_fronts_that_do_not_belong_together_are_named():
