@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -46,8 +47,15 @@ class Parts:
         """
         if self._pool is None:
             return lambda: self.run(name, work, *arguments)
-        future = self._pool.submit(_timed, work, *arguments)
-        return lambda: self._finish(name, future.result)
+        future = self._pool.submit(_heard, work, *arguments)
+
+        def wait() -> tuple[Any, float]:
+            found, seconds, warned = future.result()
+            for message, category in warned:
+                warnings.warn(message, category, stacklevel=2)
+            return found, seconds
+
+        return lambda: self._finish(name, wait)
 
     def add(self, parts: Mapping[str, Callable[[Report, pathlib.Path], None]]) -> None:
         """Runs independent parts side by side, and appends what they add to the report in the order given."""
@@ -141,6 +149,13 @@ def _timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
     begin = time.perf_counter()
     with precision.use("float64"):
         return work(*arguments), time.perf_counter() - begin
+
+
+def _heard(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float, list[tuple[str, type[Warning]]]]:
+    """The same of a part in another process, and its warnings, which would name that process's own code."""
+    with warnings.catch_warnings(record=True) as caught:
+        found, seconds = _timed(work, *arguments)
+    return found, seconds, [(str(each.message), each.category) for each in caught]
 
 
 def _reported(add: Callable[[Report, pathlib.Path], None], out: pathlib.Path) -> Report:

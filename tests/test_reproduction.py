@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import time
+import warnings
 from concurrent.futures import ProcessPoolExecutor as Pool
 
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ import pytest
 from tqdm import tqdm
 
 from jaxgait import reproduction
-from jaxgait.outcome import NoResult
+from jaxgait.outcome import IncompleteRun, NoResult
 from jaxgait.report import Report
 from jaxgait.reproduction import parts
 
@@ -32,6 +33,10 @@ def fails(report, out):
 
 def dies(report, out):
     os._exit(3)
+
+
+def warns(report, out):
+    warnings.warn("2 of 3 walks fell", IncompleteRun, stacklevel=2)
 
 
 def waits(report, out):
@@ -64,6 +69,15 @@ def test_independent_parts_keep_their_order_and_compute_in_float64(processes, tm
     assert list(part.seconds) == ["slow", "quick"]
     assert processes == 1 or locked_by == "RLock"  # of threads: one of processes would leave a semaphore if terminated
     assert 0.5 <= part.seconds["slow"] < 5.0 and not multiprocessing.active_children()
+
+
+def test_warnings_of_a_part_are_those_of_the_caller(processes, tmp_path, capfd):
+    with (
+        pytest.warns(IncompleteRun, match="^2 of 3 walks fell$"),
+        parts(Report("A title"), tmp_path, 1, progress=False) as part,
+    ):
+        part.add({"warns": warns})
+    assert "walks fell" not in capfd.readouterr().err, "a process of its own would print it with a line of its code"
 
 
 def test_the_first_failure_stops_the_others(processes, tmp_path):
