@@ -90,6 +90,7 @@ def test_units_arrive_in_the_dataset():
 def test_measures_of_every_model_have_units(name):
     for key, measure in known(model(name)).items():
         assert key == measure.name and measure.unit and measure.long_name
+        assert "`" not in measure.long_name, "it is the label of an axis"
 
 
 @pytest.mark.parametrize("name", models())

@@ -188,6 +188,7 @@ def fixed_points(
 
     Unlike `jax.vmap` of `fixed_point`, only members that have not converged are evaluated, `lanes` at a time, and none
     waits for the slowest one. For derivatives, apply `jax.vmap` of `fixed_point` to the result: one iteration suffices.
+    From a distant guess, a member may converge to another, unstable gait: over a range of parameters, `follow` it.
 
     Args:
         return_map: see `jaxgait.solve.periodic`.

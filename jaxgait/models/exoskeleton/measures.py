@@ -243,7 +243,7 @@ MEASURES = table(
         "required_friction",
         lambda step: jnp.where(step.lift > 0.0, step.friction, jnp.nan),
         "1",
-        "largest ratio of the ground reactions in the prescribed step; none if `least_lift` is not positive",
+        "friction coefficient that the prescribed step requires",
         early=False,  # so that gaps are warned of
     ),
     _of_step("least_lift", lambda step: step.lift, "N", "smallest vertical ground reaction in the prescribed step"),
