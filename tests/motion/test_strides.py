@@ -196,6 +196,14 @@ def test_impossibly_short_strides_raise_with_their_time():
         _at_period(0.35)
 
 
+def test_a_standing_trial_as_a_walk_is_named():
+    """Its heel is farthest forward here and there by noise alone."""
+    draw = np.random.default_rng(0)
+    still = {name: at[20] + draw.normal(scale=3e-4, size=at.shape) for name, at in W.markers.items()}  # m
+    with pytest.raises(MotionFormatError, match=r"a standing trial\? give it with a walk, by --static"):
+        measure([Recording("standing", "standing.trc", W.rate, W.time, markers=still)])
+
+
 def test_reasons_are_as_many_as_a_message_holds():
     with pytest.raises(MotionFormatError, match=r"no stride is usable of \d+: at .* see --gap") as caught:
         _at_period(

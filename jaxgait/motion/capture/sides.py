@@ -154,9 +154,13 @@ def _no_stride(trials: Sequence[Trial], strides: Sequence[StrideCurve]) -> Motio
     if strides:
         first, *others = [f"at {s.start:.2f} s {s.reason}" for s in strides]
         knee = max(float(np.ptp(s.signals["knee_rad"])) for s in strides)  # NaN where markers are missing
-        tiny = bool(recording.angles) and not recording.markers and math.degrees(knee) < MIN_KNEE_RANGE
-        header = "radians in a file that states degrees? correct its header"
-        advice = header if tiny else "see --gap and --cutoff"
+        thighs = np.concatenate([t.leg.angles["thigh"] for t in trials])
+        if recording.angles and not recording.markers and math.degrees(knee) < MIN_KNEE_RANGE:
+            advice = "radians in a file that states degrees? correct its header"
+        elif math.degrees(np.nanmax(thighs) - np.nanmin(thighs)) < cutting.MIN_SWING:
+            advice = "a standing trial? give it with a walk, by --static"
+        else:
+            advice = "see --gap and --cutoff"
         what = [f"no stride is usable of {len(strides)}: {first}", *others[:1], *warnings, *others[1:]]
     elif trials[1:]:
         strikes = [f"{_strikes(t)} in {t.name}" for t in trials]

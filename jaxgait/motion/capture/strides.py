@@ -21,6 +21,8 @@ from jaxgait.support.checks import first_few
 
 FLAT = slice(18, 33)
 """Samples of a stride in which the foot is flat on the floor."""
+MIN_SWING = 8.0
+"""Range of the thigh angle in deg below which a stride is none."""
 SLOWEST_STRIDE = 0.03
 """Speed in m/s below which a stride does not go forward."""
 LARGEST_DEVIATION = {
@@ -198,7 +200,7 @@ def _broken(signals: dict[str, np.ndarray], period: float, recorded: str) -> str
     if not inside(period, norms.PERIOD.possible):
         return f"it takes {period:.2f} s"
     swing = math.degrees(float(np.ptp(signals["thigh_rad"])))
-    return f"the thigh swings by {swing:.1f} deg only" if swing < 8 else ""
+    return f"the thigh swings by {swing:.1f} deg only" if swing < MIN_SWING else ""
 
 
 def best_end(leg: Leg, stride: StrideCurve) -> float:
