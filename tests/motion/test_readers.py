@@ -239,6 +239,11 @@ BROKEN = {
     "no body": ("walk.trc", walker.trc(W, unit=1e6), "which is not the size of a body in m, cm or mm"),
     "points and commas": ("walk.csv", walker.csv(W, ";") + "\n" + "1,0;" * 90 + "1,0", "decimal commas"),
     "no times": ("walk.csv", CSV.replace("time", "moment", 1), "no times and no rate"),
+    "per cent of a stride": (
+        "angles.txt",
+        "ITEM\tknee_angle_r\n" + "".join(f"{i}\t{i % 7}\n" for i in range(101)),
+        "101 rows are per cent of one stride? time_s is percent / 100 * stride time",
+    ),
     "prose": ("walk.txt", "Dear colleague,\nplease find attached\n", "no rows of numbers"),
     "a delimiter in a label": (
         "a.csv",

@@ -34,6 +34,8 @@ _OTHER_RATE = re.compile(r"analog|force|plate|emg|cut.?off|(?:low|high|band).?pa
 _AXIS = re.compile(r"^[xyz]\d*$", re.IGNORECASE)
 _HEADER_LINES = 200
 """Lines among which the labels of a table are looked for."""
+_PERCENT_ROWS = 101
+"""Rows of a curve over the stride as laboratories export it."""
 _ANGULAR = re.compile(r"[\s_.(\[](deg|rad|°)(?:rees|ians)?(?![a-z])", re.IGNORECASE)
 """The unit in the name of an angle."""
 _LIKE_FORCES = re.compile(r"(^|[\s._])((grf|cop)[xyz]?(?![a-z]{2})|f[xyz](?![a-z]))|force", re.IGNORECASE)
@@ -300,7 +302,9 @@ def _clock(source: Source, sheet: Sheet, columns: labels.Columns, rate: float | 
         time = sheet.values[:, columns.time] * columns.time_unit
         return clock(source.file, time, sheet.lines, rate)
     if rate is None:
-        advice = "write a column time_s, or a line such as 'rate 100'"
+        advice = "write a column time_s, or above the labels a line such as 'rate 100'"
+        if sheet.lines.size == _PERCENT_ROWS:
+            advice += "; 101 rows are per cent of one stride? time_s is percent / 100 * stride time"
         raise source.error("no times and no rate", advice, int(sheet.lines[0]))
     frames = None if columns.frame is None else sheet.values[:, columns.frame]
     return clock(source.file, counted(frames, sheet.lines.size, rate, f"{rate:g} Hz", notes), sheet.lines, rate)
