@@ -91,7 +91,8 @@ def walkers(request: Any, defaults: Mapping[str, Any] | None = None) -> tuple[Mo
     check_takes_motion(model)
     if request.each_stride:
         found = single_strides(model, request.motion[0], then=then)
-        print(f"driven by {found[1].size} strides of {request.motion[0]} (dimension stride)")
+        count = checks.count_of(found[1].size, "stride", "strides")
+        print(f"driven by {count} of {request.motion[0]} (dimension stride)")
     else:
         found = people(model, request.motion, then=then)
         print(f"driven by {', '.join(found[1].labels['subject'][1])} (dimension subject)")
