@@ -395,10 +395,10 @@ def _stack(figure: Figure, width_mm: float) -> None:
     first = {spec.rowspan.start: ax for ax, spec in reversed(specs.items()) if spec.is_first_col()}
     for ax, spec in specs.items():
         ax.set_subplotspec(place := new[cells.index(spec.num1) if ax.get_visible() else 0])
-        beside = first.get(spec.rowspan.start, ax)  # whose vertical axis may be that of its row
-        if beside is not ax and place.is_first_col() and ax.get_shared_y_axes().joined(ax, beside):
+        leftmost = first.get(spec.rowspan.start, ax)  # whose vertical axis may be that of its row
+        if leftmost is not ax and place.is_first_col() and ax.get_shared_y_axes().joined(ax, leftmost):
             ax.tick_params(left=True, labelleft=True)
-            ax.set_ylabel(ax.get_ylabel() or beside.get_ylabel())
+            ax.set_ylabel(ax.get_ylabel() or leftmost.get_ylabel())
     figure.draw_without_rendering()
 
 

@@ -41,11 +41,11 @@ def test_a_setting_replaces_the_default_of_a_search():
     assert chosen.ground.steepness == 2e4 and chosen.damper.c == 8e2 and several is None
 
 
-@pytest.mark.parametrize(("count", "said"), [(1, "1 stride"), (2, "2 strides")])
-def test_strides_are_counted(count, said, monkeypatch, capsys):
+@pytest.mark.parametrize(("count", "strides"), [(1, "1 stride"), (2, "2 strides")])
+def test_strides_are_counted(count, strides, monkeypatch, capsys):
     monkeypatch.setattr(running, "single_strides", lambda leg, *_, **__: (leg, grid({"cadence": np.ones(count)})))
     running.walkers(request("knee", motion=("anna.json",), each_stride=True))
-    assert capsys.readouterr().out == f"driven by {said} of anna.json (dimension stride)\n"
+    assert capsys.readouterr().out == f"driven by {strides} of anna.json (dimension stride)\n"
 
 
 def test_the_search_that_a_model_brings_and_what_replaces_it():
