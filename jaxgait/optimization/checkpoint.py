@@ -40,7 +40,9 @@ class Checkpoint:
             ValueError: if it is not a checkpoint, or that of another search, with the differences; for an address or
                 a folder.
         """
-        self._path, self._known, self._memories = None if path is None else files.local(path), {}, {}
+        self._path, self._known = None if path is None else files.local(path), {}
+        self.memories: dict[int, Any] = {}
+        """The evaluator's last memory of each start in the file."""
         self._file: Any = None
         self._head = json.loads(json.dumps(fingerprint))
         if self._path is not None and self._path.is_dir():
@@ -88,15 +90,10 @@ class Checkpoint:
             self._file.flush()
         return row
 
-    def memories(self) -> dict[int, Any]:
-        """The evaluator's last memory of each start; empty after the first call."""
-        memories, self._memories = self._memories, {}
-        return memories
-
     def _keep(self, row: Row) -> None:
         self._known[row.search, row.x.tobytes()] = row
         if row.memory is not None:
-            self._memories[row.search] = row.memory
+            self.memories[row.search] = row.memory
 
 
 def _line(row: Row) -> str:

@@ -162,8 +162,11 @@ class Evaluator(Protocol):
         """Values and derivatives at points of the unit box, requested by `searches`."""
         ...
 
-    def memory(self, search: int) -> Any:
-        """What is remembered of a search, as lists; None if nothing."""
+    def memory(self, search: int, x: Float[np.ndarray, " n"] | None = None) -> Any:
+        """What is remembered of a search, as lists; None if nothing.
+
+        Of several points (no dimension) that one call evaluated for it, what belongs to `x`, by default to the last.
+        """
         return None
 
     def recall(self, memories: Mapping[int, Any]) -> None:
@@ -192,9 +195,9 @@ class Counted(Evaluator):
         self.seen += [(point, found.at(k)) for k, point in enumerate(x)]
         return found
 
-    def memory(self, search: int) -> Any:
+    def memory(self, search: int, x: Float[np.ndarray, " n"] | None = None) -> Any:
         """See `Evaluator`."""
-        return self._evaluate.memory(search)
+        return self._evaluate.memory(search, x)
 
     def recall(self, memories: Mapping[int, Any]) -> None:
         """See `Evaluator`."""
@@ -232,9 +235,9 @@ class Combined(Runs):
         """See `Runs`."""
         return self.runs.shapes(x)
 
-    def memory(self, search: int) -> Any:
-        """What is remembered of a search, condition by condition; None if nothing."""
-        memories = [self.runs.memory(search * self.size + s) for s in range(self.size)]
+    def memory(self, search: int, x: Float[np.ndarray, " n"] | None = None) -> Any:
+        """See `Evaluator`; condition by condition."""
+        memories = [self.runs.memory(search * self.size + s, x) for s in range(self.size)]
         return None if all(one is None for one in memories) else memories
 
     def recall(self, memories: Mapping[int, Any]) -> None:

@@ -237,12 +237,15 @@ class PeriodicGait(Boxed):
         resolved = noise(scheme if return_map is None else return_map.scheme_of(model))
         self._rule = Rule(resolved, noise=resolved)
         self._known: dict[int, _Known] = {}
+        self._latest: dict[tuple[int, bytes], _Known] = {}
+        """The gaits of the last call, by search and point."""
         self._first: np.ndarray | None = None
         self._checked = False
         self._size = point_size(model, return_map)
 
     def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """See `jaxgait.optimization.evaluate.Evaluator`."""
+        self._latest = {}
         known = np.array([int(i) in self._known for i in searches])
         root, step, linear = self._solved(searches, x, self._guesses(searches, x, known))
         guessed = known if self._first is None else np.ones_like(known)
@@ -276,9 +279,10 @@ class PeriodicGait(Boxed):
         found._space, found.strides, found._known = space, Strides(self._model, space, self._stride), {}
         return found
 
-    def memory(self, search: int) -> Any:
-        """The last gait of a search, as lists."""
+    def memory(self, search: int, x: Float[np.ndarray, " n"] | None = None) -> Any:
+        """See `Evaluator`: the last gait of a search, or that at `x`."""
         known = self._known.get(search)
+        known = known if x is None else self._latest.get((search, x.tobytes()), known)
         return None if known is None else [field.tolist() for field in known]
 
     def recall(self, memories: Mapping[int, Any]) -> None:
@@ -354,7 +358,8 @@ class PeriodicGait(Boxed):
         rate = _rates(linear, n, found[:, 0, 0])
         values = linear.observed + (by_point @ np.where(found[..., 0], step, 0.0)[..., None])[..., 0]
         for i in np.flatnonzero(found):
-            self._known[int(searches[i])] = _Known(x[i], root.x[i], rate[i])
+            gait = self._known[int(searches[i])] = _Known(x[i], root.x[i], rate[i])
+            self._latest[int(searches[i]), x[i].tobytes()] = gait
         self._check_section(searches, x, root, turn)
         early = np.where(linear.status == Outcome.COMPLETED, Outcome.NOT_CONVERGED, linear.status)
         return Evaluated(

@@ -84,6 +84,7 @@ class Search:
             Checkpoint(self._file, identity) as self._known,
             waiting("optimize", "run", progress, patience=0.0) as self._bar,
         ):
+            self._evaluate.recall(self._known.memories)
             ended = self._searched(dict(enumerate(x)))
             if not any(record.allowed(record.end_of(i, end)) for i, end in ended.items()):
                 self._strict = True
@@ -150,11 +151,11 @@ class Search:
         rows: list[Row | None] = [self._known.take(int(i), x) for i, x in zip(lanes, points, strict=True)]
         new = np.array([row is None for row in rows])
         if new.any():
-            self._evaluate.recall(self._known.memories())
             found = self._evaluate(lanes[new], points[new])
             memory = self._evaluate.memory
             for k, i in enumerate(np.flatnonzero(new)):
-                rows[i] = self._known.add(Row(int(lanes[i]), points[i], found.at(k), memory(int(lanes[i]))))
+                lane, x = int(lanes[i]), points[i]
+                rows[i] = self._known.add(Row(lane, x, found.at(k), memory(lane, x)))
         judged = [self._judged(row) for row in rows if row is not None]
         for row in judged:
             self._record.rows[row.search].append(row)
@@ -198,6 +199,7 @@ class Search:
         at, words = Evaluated.stacked([best.evaluation]), functools.partial(brief, record.model)
         with waiting("tolerances", "run", progress, patience=0.0) as bar:
             evaluate, variation = Counted(self._evaluate, bar), self._variation(best)
+            evaluate.recall({} if best.memory is None else {best.search: best.memory})
             local = around(evaluate, *where, at, variation, record.stability, words)
         near = max((Row(best.search, *one) for one in evaluate.seen), key=record.rank, default=best)
         gain = record.rank(near)[1] - record.rank(best)[1]

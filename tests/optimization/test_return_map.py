@@ -66,6 +66,15 @@ def test_methods_without_gradients_and_fronts_judge_gaits_too():
 
 
 @pytest.mark.slow
+def test_the_gait_of_the_best_of_a_population_is_its_own():
+    """x = ((k - 1) cos t + c sin t) / ((k - 1)^2 + c^2)"""
+    task: dict[str, Any] = {"maximize": "power", "return_map": StroboscopicMap(), "strides": 1, "samples": 50}
+    found = optimize(Oscillator(), **task, over={"k": (0.5, 3.8)}, method="CMA-ES", iterations=2, starts=1, seed=1)
+    k, c = found.best["k"], 0.6
+    np.testing.assert_allclose(found.gait, np.array([k - 1.0, c]) / ((k - 1.0) ** 2 + c**2), rtol=1e-6)
+
+
+@pytest.mark.slow
 def test_scenarios_have_gaits_of_their_own():
     found = sensitivities(Kicked(), **TASK, by=["kick"], across={"e": [0.5, 0.6]}, gait=np.array([[4.1], [5.1]]))
     assert found.result.item(0) == pytest.approx(np.mean([2.0 * 2.0 / (1.0 - e) / G for e in (0.5, 0.6)]), rel=1e-9)

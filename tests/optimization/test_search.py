@@ -180,9 +180,11 @@ def test_a_search_is_continued_from_its_file(tmp_path):
     request = {"maximize": "excursion", "over": BOX, "starts": 2, "checkpoint": file, **QUICK}
     whole = optimize(Oscillator(), **request)
     lines = file.read_text().splitlines(keepends=True)
-    file.write_text("".join(lines[: len(lines) // 2]) + lines[-1][:20])  # killed while it wrote
-    again = optimize(Oscillator(), **request)
-    assert again.best == whole.best and again.history.equals(whole.history)
+    for kept in (len(lines) // 2, len(lines)):
+        file.write_text("".join(lines[:kept]) + lines[-1][:20])  # killed while it wrote
+        again = optimize(Oscillator(), **request)
+        assert again.best == whole.best and again.history.equals(whole.history)
+        assert again.as_dict()["local"] == whole.as_dict()["local"]
     assert file.read_text().splitlines()[0] == lines[0].rstrip("\n")
     assert optimize(Oscillator(), **request | {"iterations": 40}).objective >= whole.objective  # it goes on
     with pytest.raises(ValueError, match="checkpoint of another search: seed"):
