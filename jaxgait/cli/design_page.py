@@ -19,7 +19,7 @@ from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.members import INITIAL, as_members
 from jaxgait.measure import known
 from jaxgait.model import Model
-from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
+from jaxgait.optimization.basins import describe_basins
 from jaxgait.optimization.conclusions import conclusions
 from jaxgait.optimization.evaluate import differences
 from jaxgait.optimization.gait import PeriodicGait
@@ -287,8 +287,6 @@ def _page(model: Model, arguments: Mapping[str, Any], found: Optimum, figures: S
     under = f", subject to {', '.join(found.limits)}" if found.limits else ""
     title = f"{type(model).__name__}: {found.sense} {found.measure}{under}"
     paragraphs = [f"Objective {found.objective:.8g}. Method: {found.method}. Gradient: {found.gradient}."]
-    if is_interim(found.best, found.ends):
-        paragraphs.append(f"{INTERIM[0].upper()}{INTERIM[1:]}.")
     lines = [*([reached] if reached else []), *conclusions(found)]
     parts = [*map(paragraph, paragraphs), listed(f"{line}." for line in lines)]
     parts += [_parameters(model, found), _limits(found), _scenarios(found), *figures, _starts(found)]

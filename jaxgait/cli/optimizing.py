@@ -21,7 +21,7 @@ from jaxgait.cli.running import check_not_of_motion, fixed_start, varying, walke
 from jaxgait.kinds import HybridModel
 from jaxgait.measure import known
 from jaxgait.model import Model
-from jaxgait.optimization.basins import INTERIM, describe_basins, is_interim
+from jaxgait.optimization.basins import describe_basins
 from jaxgait.optimization.conclusions import conclusions, tolerances
 from jaxgait.optimization.optimum import Optimum
 from jaxgait.parameters import parameters
@@ -251,8 +251,6 @@ def description(found: Optimum, reached: str = "") -> Iterator[str]:
     if reached:
         yield f"  {reached}"
     yield from (f"  {line}" for line in conclusions(found))
-    if is_interim(found.best, found.ends):
-        yield f"  {INTERIM}"
     yield f"  by {found.method}; gradient: {found.gradient}"
     yield from (f"  limit {text}: slack {left:.4g}" for text, left in found.limits.items())
     if found.scenarios is not None:

@@ -10,8 +10,6 @@ from jaxtyping import Bool, Float, Int
 from jaxgait.support import checks, xr
 from jaxgait.support.units import with_unit
 
-INTERIM = "the best design was evaluated during a search that ended at a worse or invalid one: try more --iterations"
-
 SAME_OPTIMUM = 0.01
 """Ends no further apart than this fraction of the box, along every parameter, count as the same optimum."""
 
@@ -61,9 +59,3 @@ def describe_basins(data: xr.Dataset, units: Mapping[str, str], why: list[str]) 
         many = checks.count_of(int(one.starts), "start", "starts")
         value = with_unit(f"{float(one.objective):.7g}", one.objective.attrs.get("units", ""))
         yield f"optimum {number}: {many}, objective {value} at {at}; {why[int(one.best_start)]}"
-
-
-def is_interim(best: Mapping[str, float], ends: xr.Dataset) -> bool:
-    """Whether the best point (by parameter, in their units) is not among the ends (over `start`)."""
-    equal = [np.isclose(ends[name].values, value, rtol=1e-9, atol=0.0) for name, value in best.items() if name in ends]
-    return bool(equal) and not np.all(equal, axis=0).any()

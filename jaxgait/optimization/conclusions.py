@@ -7,7 +7,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxgait.ensembles.spacing import Spacing
-from jaxgait.optimization.optimum import AGREEMENT, BOUND, FAILED, NO_OPTIMUM, OBJECTIVE, UNSEARCHED, Local, Optimum
+from jaxgait.optimization.optimum import (
+    AGREEMENT,
+    BOUND,
+    FAILED,
+    NO_OPTIMUM,
+    OBJECTIVE,
+    ON_THE_WAY,
+    UNSEARCHED,
+    Local,
+    Optimum,
+)
 from jaxgait.support.units import with_unit
 
 RIDGE_RATIO = 10.0
@@ -51,6 +61,8 @@ def _starts(found: Optimum) -> str:
     same = int(best.starts.sum()) if "starts" in best else 0
     if any(NO_OPTIMUM in why for why in found.why_stopped):
         return "a better design was found next to this one (see why the starts stopped): search on from there"
+    if any(ON_THE_WAY in why for why in found.why_stopped):
+        return "no start ended at a design as good as this one, met on the way: more iterations may find a better one"
     if total == 1:
         return "only one start: there may be better designs elsewhere within the bounds; more starts look for them"
     if same == total:
@@ -64,10 +76,11 @@ def _stability(found: Optimum) -> Iterator[str]:
     """Whether the periodic gait of the best design is stable; nothing of a search over entire runs."""
     if found.reference is not None and found.reference.disagreement:
         yield found.reference.disagreement
-    if not ("multiplier" in found.basins and found.basins.sizes["basin"]):
+    if "multiplier" not in found.history:
         return
     again = np.nan if found.reference is None else found.reference.multiplier
-    size = again if np.isfinite(again) else float(found.basins.multiplier[0])
+    best = (found.history.objective == found.objective) & (found.history.allowed == 1)
+    size = again if np.isfinite(again) else float(found.history.multiplier.where(best).max())
     what = f"largest Floquet multiplier {size:.3g}"
     if size >= 1.0:
         yield f"its gait is not stable: {what}"

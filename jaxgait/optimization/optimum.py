@@ -19,6 +19,8 @@ OBJECTIVE, BOUND, FAILED, UNSEARCHED = "objective", "bound", "failed: ", "not se
 """What ends the tolerance of a parameter (see `Local.stops`); "failed: " precedes how runs fail."""
 NO_OPTIMUM = "it is no optimum"
 """Says in `Optimum.why_stopped` that a better design was found next to the best one."""
+ON_THE_WAY = "on the way, better than all ends"
+"""Says there that no start ended at a design as good as the best one."""
 AGREEMENT = 0.05
 """Slopes and differences of values that differ by less, relative to the slopes, confirm each other."""
 

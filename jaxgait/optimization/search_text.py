@@ -20,7 +20,7 @@ from jaxgait.optimization.methods import (
     Ended,
     SearchEnd,
 )
-from jaxgait.optimization.optimum import AGREEMENT, NO_OPTIMUM, Local, Reference
+from jaxgait.optimization.optimum import AGREEMENT, NO_OPTIMUM, ON_THE_WAY, Local, Reference
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.statuses import UNSTABLE, sentence
@@ -134,7 +134,7 @@ def _on_the_way(record: SearchRecord, ends: Sequence[Row], best: Row) -> str:
     if min(worse, default=np.inf) <= STEEP_FACTOR * record.settings.tolerance * abs(value):
         return ""
     number = next(k for k, row in enumerate(record.rows[best.search]) if row is best)
-    return f"; the best point is its evaluation {number}, on the way, better than all ends: it need not be an optimum"
+    return f"; the best point is its evaluation {number}, {ON_THE_WAY}: it need not be an optimum"
 
 
 def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:

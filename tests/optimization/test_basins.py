@@ -1,9 +1,8 @@
 """Basins of a search: starts that ended together, numbered from the best, with where and why in words."""
 
 import numpy as np
-import xarray as xr
 
-from jaxgait.optimization.basins import describe_basins, group_ends, is_interim
+from jaxgait.optimization.basins import describe_basins, group_ends
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.search import Search
@@ -33,8 +32,3 @@ def test_a_search_says_in_which_basin_each_start_ended_and_why():
     assert lines[0].startswith("optimum 0: 2 starts, objective 2 at k=1.4; converged: remaining slope")
     assert lines[1].startswith("optimum 1: 2 starts, objective 1 at k=0.4; converged: remaining slope")
     assert found.as_dict()["basins"]["starts"] == [2, 2]
-
-
-def test_a_best_point_before_the_end_is_distinguished_from_an_end():
-    ends = xr.Dataset({"k": ("start", [1.0, 2.0]), "c": ("start", [3.0, 4.0])})
-    assert not is_interim({"k": 2.0, "c": 4.0}, ends) and is_interim({"k": 2.0, "c": 3.0}, ends)

@@ -6,13 +6,30 @@ import numpy as np
 import xarray as xr
 
 from jaxgait.optimization.conclusions import conclusions, tolerances
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.optimum import Local, Optimum
+from jaxgait.optimization.search import Search
+from jaxgait.optimization.space import Space
 from tests.optimization.oscillator import Oscillator
+from tests.optimization.test_stability import Function
 
 
 def moved(found, **local):
     """The same optimum with other surroundings."""
     return dataclasses.replace(found, local=dataclasses.replace(found.local, **local))
+
+
+def test_a_best_design_on_the_way_is_not_taken_for_an_end():
+    """From the top of a ridge, Adam climbs down to gaits that are not stable."""
+    space = Space(Oscillator(), {"k": (0.0, 1.0)})
+    runs = Function(lambda x: 1.0 - abs(x[0] - 0.5), lambda x: 0.4 if x[0] < 0.55 else 1.2)
+    settings = SearchSettings(1.0, Goal.of(Oscillator(), "power"), 4, 1e-8, 0.3, 0)
+    found = Search(Oscillator(), space, runs, "adam", settings, 2.0, None).optimum(np.full((2, 1), 0.5), False)
+    assert found.best["k"] == 0.5 and found.ends.k.min() > 0.55
+    starts, stable, *_ = conclusions(found)
+    assert starts.startswith("no start ended at a design as good as this one, met on the way: more iterations")
+    assert stable == "its gait is stable: largest Floquet multiplier 0.4 (1 or more: unstable)"
 
 
 def test_conclusions_state_how_sure_a_design_is_and_what_to_do_next():
@@ -54,7 +71,10 @@ def test_conclusions_state_how_sure_a_design_is_and_what_to_do_next():
         "all 3 starts ended at this design: it is probably the best within the bounds",
         "the gradient is reliable: differences of values confirm it within 0.1%",
     ]
-    of_gait = lambda size: dataclasses.replace(sure, basins=sure.basins.assign(multiplier=("basin", [size])))
+    history = {"objective": ("iteration", [1.0, 1.0, 0.5]), "allowed": ("iteration", [1, 0, 1])}
+    of_gait = lambda size: dataclasses.replace(
+        sure, history=xr.Dataset(history | {"multiplier": ("iteration", [size, 1.1, 0.1])})
+    )
     assert [[*conclusions(of_gait(size))][1].partition(":")[0] for size in (0.32, 0.95, 1.2, np.nan)] == [
         "its gait is stable", "its gait may be unstable", "its gait is not stable", "the gradient is reliable"
     ]  # fmt: skip
