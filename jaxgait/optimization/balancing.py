@@ -16,6 +16,8 @@ ACTIVE_SLACK = 1e-5
 """A limit with less slack than this, relative to its value, can be active at an optimum."""
 SUM_WEIGHT = 1e3
 """Weight of the condition that the shares of objectives sum to one, relative to slopes of order one."""
+NEGLIGIBLE_FORCE = 1e-12
+"""Force of a bound or a limit, relative to the slope of the objective, up to which it is a rounding error."""
 WALL_MARGIN = 1e-9
 """Distance from a wall of the unit box below which a point counts as on it."""
 RESTORING_STEPS = 6
@@ -44,6 +46,8 @@ def balance(
     if not normals.names:
         return float(np.linalg.norm(pushing)), {}
     forces, left = scipy.optimize.nnls(normals.slopes.T, -pushing)
+    sizes = forces * np.linalg.norm(normals.slopes, axis=1)
+    forces[sizes <= NEGLIGIBLE_FORCE * np.linalg.norm(pushing)] = 0.0
     multipliers = zip(normals.names, (forces / normals.widths).tolist(), normals.elements, strict=True)
     return float(left), {name: force for name, force, element in multipliers if force > 0.0 or not element}
 

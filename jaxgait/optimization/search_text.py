@@ -65,7 +65,7 @@ def _next_to_it(record: SearchRecord, best: Row, local: Local | None, better: Ro
         design = ", ".join(f"{name!r}: {x:.6g}" for name, x in record.space.named(better.x).items())
         value = f"{float(better.evaluation.values[0]):.6g}"
         return f"; {NO_OPTIMUM}: {{{design}}} gives {value}: search on from there, with `starts`"
-    constant = local is not None and not (local.slope or local.difference or local.curvature.any())
+    constant = local is not None and not (local.slope or local.active or local.difference or local.curvature.any())
     return "; around it the objective does not change" if constant else _unresolved(record, best, local)
 
 

@@ -726,6 +726,16 @@ def test_a_start_without_a_slope_is_not_taken_for_an_optimum():
     assert constant.why_stopped[0].endswith("; around it the objective does not change")
 
 
+def test_a_slope_that_bounds_balance_is_a_change_of_the_objective():
+    class Plane(Saddle):
+        def __call__(self, searches, x):
+            return super().__call__(searches, x)._replace(values=x.sum(axis=1)[:, None], slopes=np.ones((len(x), 1, 2)))
+
+    space = Space(Oscillator(), {"k": (0.0, 1.0), "c": (0.0, 1.0)})
+    found = Search(Oscillator(), space, Plane(), "SLSQP", settings(), 1.0, None).optimum(np.array([[0.5, 0.5]]), False)
+    assert found.best == {"k": 0.0, "c": 0.0} and "does not change" not in found.why_stopped[0]
+
+
 class Bowl(Saddle):
     """Squared distance from the middle of the box, on a height."""
 

@@ -193,3 +193,12 @@ def test_a_point_next_to_a_bound_is_held_by_it():
     space, goal = Space(model, {"k": (0.5, 2.5), "c": (0.2, 1.2)}), Goal.of(model, "power")
     left, multipliers = balance(space, goal, 1.0, np.array([1e-8, 0.4]), np.array([3.0]), np.array([[-2.0, 0.0]]))
     assert left == 0.0 and multipliers == {"k = 0.5": 1.0}  # per unit, of which the box is two wide
+
+
+def test_a_bound_that_only_rounding_presses_on_has_no_multiplier():
+    """At (1, 1), k c >= 1 alone holds both parameters, and what is left for their bounds is rounding."""
+    space = Space(Oscillator(), {"k": (0.0, 1.0), "c": (0.0, 1.0)})
+    goal = Goal.of(Oscillator(), "power", ["excursion >= 1"])
+    values, slopes = np.array([2.0, 1.0]), np.array([[0.1 + 0.2, 0.3], [1.0, 1.0]])
+    _, multipliers = balance(space, goal, -1.0, np.ones(2), values, slopes)
+    assert multipliers == {"excursion >= 1": pytest.approx(0.3), "k = 1": 0.0, "c = 1": 0.0}
