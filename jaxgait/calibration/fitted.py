@@ -296,10 +296,10 @@ def summarise(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
     Raises:
         jaxgait.outcome.NoResult: if no run of any start completed.
     """
-    end = min(ended, key=lambda end: end.total)
-    if not np.isfinite(end.total):
+    if not any(np.isfinite(end.total) for end in ended):
         raise NoResult(f"no start could be fitted ({ended[0].why}): try other bounds or more starts")
-    best, space, named = best_of(problem, end, estimated), problem.space, problem.space.named(end.x)
+    best, space = best_of(problem, ended, estimated), problem.space
+    named = space.named(best.x)
     return Fit(
         model=with_parameters(problem.model, named),
         best=named,
@@ -320,7 +320,7 @@ def summarise(problem: Problem, x: Float[np.ndarray, "starts n"], ended: Sequenc
         ends=_ends(problem, x, ended, float(best.problem.noise[0] / problem.noise[0])),
         gradient=listed(list(dict.fromkeys(group.name for group in problem.groups)), "and"),
         problem=best.problem,
-        memory=end.residuals.memory,
+        memory=best.residuals.memory,
     )
 
 

@@ -28,6 +28,9 @@ NAMED_OUTLIERS = 3
 """Largest number of outliers of a curve that are named."""
 UNFINISHED_FALL = 0.1
 """Predicted further fall of chi-square above which a fit is not a minimum; 1 is a distance of one standard error."""
+RIVAL_DEVIATIONS, RIVAL_RISE, RIVAL_DISTANCE = 3.0, 4.0, 1e-3
+"""The end of another start is reported if it is more than so many standard errors and so much of the box from the best
+one, and if chi-square rises by less than so many times its rise at one standard error."""
 SIGNIFICANT_DEVIATIONS = 2.0
 """Correlation of neighbouring residuals, in standard deviations of that of independent noise (the root of one over the
 number of points), above which they are reported not to be independent noise."""
@@ -154,6 +157,10 @@ class Best(NamedTuple):
     """Whether the noise was estimated from the residual."""
     widening: float
     """Ratio of the standard errors to those of least squares with this noise; 1 unless the loss is robust."""
+    ends: Float[np.ndarray, "starts n"]
+    """Where all starts ended, in the unit box."""
+    rises: Float[np.ndarray, " starts"]
+    """Rises of chi-square or of the loss from the best end to all of them, no dimension."""
 
     @property
     def parts(self) -> list[Part]:
@@ -182,14 +189,15 @@ class Best(NamedTuple):
         return tuple(f"{space.names[i]} = {nearer[i]:g}" for i in np.flatnonzero(~self.free))
 
 
-def best_of(problem: Problem, end: FitEnd, estimated: bool) -> Best:
+def best_of(problem: Problem, ended: Sequence[FitEnd], estimated: bool) -> Best:
     """The end of the best search with the parabola around it.
 
     Args:
         problem: model and data, with noise of any size if it is to be estimated.
-        end: the search.
+        ended: the searches.
         estimated: whether to estimate the noise from the residual.
     """
+    end, given = min(ended, key=lambda end: end.total), problem.noise[0]
     found = end.residuals
     free = free_parameters(*problem.loss.as_squares(found.values, found.slopes), end.x)
     degrees = len(problem.noise) - laplace(found.slopes, free).rank
@@ -197,7 +205,9 @@ def best_of(problem: Problem, end: FitEnd, estimated: bool) -> Best:
         problem, found = _with_noise(problem, found, degrees)
     widening = problem.loss.widening(found.values, degrees)
     local = laplace(found.slopes / widening, free)
-    return Best(problem, end.x, found, free, local, degrees, estimated, widening)
+    rises = np.array([one.total - end.total for one in ended]) * (given / problem.noise[0]) ** 2
+    ends = np.stack([one.x for one in ended])
+    return Best(problem, end.x, found, free, local, degrees, estimated, widening, ends, rises)
 
 
 def remarks(best: Best) -> tuple[str, ...]:
@@ -242,6 +252,22 @@ def _unfinished(best: Best) -> str:
     return (
         f"this is not a minimum: another step would reduce {best.problem.loss.statistic} by about {best.fall:.2g} (see "
         "why_stopped), and the standard errors are not valid"
+    )
+
+
+def _rivalled(best: Best) -> str:
+    """Another fit, beyond the standard errors of the best one, that the data do not tell from it."""
+    moves = best.ends - best.x
+    apart = np.linalg.norm(moves @ best.residuals.slopes.T, axis=1) / best.widening
+    far = (apart > RIVAL_DEVIATIONS) & (np.abs(moves).max(axis=1) > RIVAL_DISTANCE)
+    rises, loss = np.where(far, best.rises, np.inf), best.problem.loss
+    if rises.min() >= RIVAL_RISE * loss.threshold(best.residuals.values, best.degrees):
+        return ""
+    other = int(np.argmin(rises))
+    where = ", ".join(f"{name} = {x:.6g}" for name, x in best.problem.space.named(best.ends[other]).items())
+    return (
+        f"start {other} ended at {where}, where {loss.statistic} is larger by only {rises[other]:.2g}: the data do not "
+        "tell these fits apart, and the standard errors are those around one of them"
     )
 
 
@@ -412,6 +438,7 @@ def _unsettled(part: Part) -> str:
 _DOUBTS: tuple[Doubts, ...] = (
     *(
         _whole(_unfinished),
+        _whole(_rivalled),
         _each(_exact),
         _each(_unexplained),
         _each(_outlying),

@@ -13,11 +13,13 @@ from scipy.special import expit
 
 from jaxgait import fit, simulate, with_parameters
 from jaxgait.calibration import over_phase, over_time, profile, sample
+from jaxgait.calibration.fitting import solve_problem
 from jaxgait.calibration.laplace import laplace
 from jaxgait.calibration.losses import Loss
 from jaxgait.calibration.outliers import outliers
 from jaxgait.calibration.problem import Interpolation
 from jaxgait.calibration.sampling import _starts
+from jaxgait.calibration.search import Stopping
 from jaxgait.calibration.trials import noise_of
 from tests.calibration.test_calibration import NOISY, T, found, joined, line, line_slopes, toy, with_data
 from tests.oscillator import Oscillator
@@ -60,6 +62,21 @@ def test_the_parabola_of_many_points_takes_little_memory():
     laplace(np.stack([np.linspace(0.0, 1.0, 3000), np.ones(3000)], axis=1), np.array([True, True]))
     assert tracemalloc.get_traced_memory()[1] < 3000**2  # bytes; a square matrix of the points has eight times as many
     tracemalloc.stop()
+
+
+# --- the starts -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimated", [False, True])
+@pytest.mark.parametrize(("bend", "alike"), [(0.0, True), (0.03, True), (1.0, False)])
+def test_starts_that_end_at_fits_as_good_are_named(estimated, bend, alike):
+    """(k - 5)^2 is the same at 3 and 7, where only the bend of the curve differs."""
+    curve = lambda t: (t[0] - 5.0) ** 2 * T + t[1] + bend * t[0] * T**3
+    slopes = lambda t: np.stack([2.0 * (t[0] - 5.0) * T + bend * T**3, np.ones_like(T)], axis=1)
+    problem = toy(curve, slopes, curve([3.0, 2.0]) + 0.1 * np.cos(40.0 * T))
+    got = solve_problem(problem, np.array([[0.3, 0.3], [0.2, 0.4], [0.8, 0.3]]), Stopping(), estimated=estimated)
+    assert got.minimum and (got.ends.stiffness > 5.0).values.tolist() == [False, False, True]
+    assert len(messages(got, "the data do not tell these fits apart")) == alike
 
 
 # --- the noise ------------------------------------------------------------------------------------------------------
