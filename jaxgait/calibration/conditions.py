@@ -12,6 +12,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait.ensembles.members import Members
 from jaxgait.optimization.evaluate import Boxed, Combined, Evaluated, Extra, Runs, Transient
+from jaxgait.optimization.gradients import evaluator_for
+from jaxgait.optimization.reference import Finer
 from jaxgait.optimization.space import Space
 
 
@@ -42,6 +44,9 @@ class Given:
 class Conditions(Combined):
     """Runs of a fit's trials under their conditions."""
 
+    finer: Finer | None = None
+    """The same gaits with the model's own tolerances, if those of the fit are coarser."""
+
     def __init__(self, runs: Runs, size: int = 1, values: Mapping[str, np.ndarray] | None = None):
         """`values` are those of the conditions by name, (size, ...), in their units."""
         super().__init__(runs, size)
@@ -51,6 +56,13 @@ class Conditions(Combined):
         """The same runs at points of another box of the same parameters."""
         assert isinstance(self.runs, Boxed)
         return Conditions(self.runs.within(space), self.size, self._values)
+
+    def with_own_tolerances(self, x: Float[np.ndarray, " n"]) -> Conditions:
+        """The runs, `finer` ones if there are, without memory, of a point of the unit box (no dimension)."""
+        if self.finer is None:
+            return self
+        found = evaluator_for(self.finer.task, "gait", x[None])
+        return found if isinstance(found, Conditions) else Conditions(found)
 
     def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
         """The results of all conditions side by side, with the status of the first that failed; see `Evaluator`."""

@@ -301,6 +301,18 @@ class Problem:
         space = self.space.beginning_at(values)
         return replace(self, space=space, groups=tuple(group.within(space) for group in self.groups))
 
+    def again(self, x: Float[np.ndarray, " n"], memory: Any) -> tuple[Residuals, str, str] | None:
+        """Residuals at one point, from the gaits there, with the model's own tolerances if they are finer.
+
+        Also which they are, in words, and as an argument. None if none are finer.
+        """
+        finer = next((group.finer for group in self.groups if group.finer is not None), None)
+        if finer is None:
+            return None
+        problem = replace(self, groups=tuple(group.with_own_tolerances(x) for group in self.groups))
+        problem.recall({0: memory})
+        return problem.at(x), finer.instead, finer.given
+
     def at(self, x: Float[np.ndarray, " n"]) -> Residuals:
         """Residuals at one point of the unit box, without dimension and leading axis."""
         return self([0], x[None]).at(0)

@@ -51,6 +51,8 @@ INTERPOLATION_ERROR = 0.1
 """Error of interpolation, in standard deviations of the noise, above which more samples are recommended."""
 UNSETTLED_DIFFERENCE = 0.1
 """Difference of the last two strides, in standard deviations of the noise, above which a gait has not settled."""
+TOLERANCE_ERROR = 0.1
+"""Difference of the curve with the model's own tolerances, in standard deviations of the noise, that is reported."""
 REPORTED_GROWTH = 1.1
 """Growth of a standard error without the bounds above which it is reported."""
 
@@ -404,6 +406,24 @@ def _unstable(best: Best) -> str:
     return text if multiplier >= 1.0 else ""
 
 
+def _coarsely_solved(best: Best) -> str:
+    """How the gait differs with the model's own tolerances, which may be finer than those of the fit."""
+    if (judged := best.problem.again(best.x, best.residuals.memory)) is None:
+        return ""
+    found, instead, given = judged
+    own, multiplier, of = float(best.residuals.multiplier), float(found.multiplier), best.problem.of(int(found.trial))
+    apart = float(np.sqrt(np.mean(((found.simulated - best.residuals.simulated) / best.problem.noise) ** 2)))
+    if not np.isfinite(multiplier):
+        what = f"no gait was found{of}"
+    elif any((multiplier >= limit) != (own >= limit) for limit in (1.0, best.problem.stability)):
+        what = f"the gait{of} has the largest multiplier {multiplier:.4g}, not {own:.4g}"
+    elif apart > TOLERANCE_ERROR:
+        what = f"the fitted curve differs by {apart:.2g} of the noise (root mean square)"
+    else:
+        return ""
+    return f"{instead}, {what}: fit with {given}"
+
+
 def _held(best: Best) -> str:
     """What the bounds on which the fit lies do to the standard errors."""
     if not best.active:
@@ -447,5 +467,5 @@ _DOUBTS: tuple[Doubts, ...] = (
         _whole(_uneven),
     ),
     *(_each(_near), _each(_correlated), _each(_unlike)),
-    *(_whole(_unstable), _whole(_held), _each(_unsettled), _each(_coarse)),
+    *(_whole(_unstable), _whole(_coarsely_solved), _whole(_held), _each(_unsettled), _each(_coarse)),
 )

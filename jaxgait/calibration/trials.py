@@ -23,6 +23,7 @@ from jaxgait.model import Model, as_model
 from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.gradients import Task, evaluator_for
+from jaxgait.optimization.reference import Finer
 from jaxgait.optimization.space import Space, given_start, parted
 from jaxgait.parameters import ParameterError
 from jaxgait.plausible import ImplausibleValue
@@ -333,8 +334,11 @@ class _Group:
         goal = Curve(tuple(self._observed), (), stride=first.curve.axis == "phase")
         own = lambda name: not {name, array_of(name)} & first.started  # the trial's array holds all its elements
         start = {name: value for name, value in given_start(self._model, initial).items() if own(name)}
-        found = evaluator_for(Task(self._model, space, goal, run, start, self._given()), gradient, x)
-        return found if isinstance(found, Conditions) else Conditions(found)
+        task = Task(self._model, space, goal, run, start, self._given())
+        found = evaluator_for(task, gradient, x)
+        found = found if isinstance(found, Conditions) else Conditions(found)
+        found.finer = Finer.of(task) if isinstance(found.runs, PeriodicGait) else None
+        return found
 
     def _given(self) -> Given | None:
         """The known values of the runs; None if there are none."""

@@ -31,7 +31,7 @@ from jaxgait.optimization.goals import Goal, Limit, Objective
 from jaxgait.optimization.gradients import Task, begun, evaluator_for
 from jaxgait.optimization.methods import FALLBACK, GRADIENT_FREE, LIMITED, METHODS, SearchSettings
 from jaxgait.optimization.optimum import Optimum
-from jaxgait.optimization.reference import Referee
+from jaxgait.optimization.reference import Finer
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Box, Starts, finite_number, parted, search_space
@@ -177,10 +177,9 @@ def optimize(
     settings = SearchSettings(sign, judged, iterations, tolerance, learning_rate, seed)
     fallback = FALLBACK if method == "auto" else None
     guided = {"return_map": return_map, "gait": None if gait is None else np.asarray(gait)}
-    options = {**run, **fixed, **guided}
-    search = Search(
-        model, space, evaluate, chosen, settings, stability, checkpoint, fallback, options, referee=Referee(task)
-    )
+    options, finer = {**run, **fixed, **guided}, Finer.of(task)
+    referee = None if finer is None else finer.reference
+    search = Search(model, space, evaluate, chosen, settings, stability, checkpoint, fallback, options, referee=referee)
     found = search.optimum(x, progress)
     return dataclasses.replace(found, initial=parted(model, fixed)[1] | found.initial)
 

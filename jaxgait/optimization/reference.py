@@ -1,4 +1,4 @@
-"""The gait of a best point once more, with the model's own tolerances.
+"""The gaits of best points once more, with the model's own tolerances.
 
 A search with coarser ones is faster and finds the same objective, but not the same Floquet multipliers: near 1, they
 decide differently whether the gait is stable.
@@ -7,14 +7,16 @@ decide differently whether the gait is stable.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from jaxgait.model import Model
 from jaxgait.optimization.checkpoint import Row
-from jaxgait.optimization.gradients import Task, begun, evaluator_for, scheme_of
+from jaxgait.optimization.evaluate import Evaluated, Runs
+from jaxgait.optimization.gradients import Task, evaluator_for, scheme_of
 from jaxgait.optimization.optimum import Reference
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.scheme import Scheme
@@ -22,46 +24,58 @@ from jaxgait.solve.periodic import PoincareMap, StroboscopicMap
 from jaxgait.solve.solvers import numerics_of, tolerances
 
 
-class Referee:
-    """Computes gaits of a task with the model's own tolerances where those of the task are coarser."""
+class Finer(NamedTuple):
+    """A task with the model's own tolerances, where those of another one are coarser."""
 
-    def __init__(self, task: Task):
-        self._task, self._finer = task, _with_own_tolerances(task)
+    task: Task
+    scheme: Any
+    """That of its gaits."""
+    coarse: Any
+    """That of the other task's gaits."""
 
-    def __call__(self, record: SearchRecord, best: Row, gait: Float[np.ndarray, "*scenarios m"]) -> Reference | None:
-        """The reference of the best point of a search, whose gait (in the units of its components) is the first guess.
+    @classmethod
+    def of(cls, task: Task) -> Finer | None:
+        """The finer task; None if the tolerances of the given one are no coarser."""
+        finer = _with_own_tolerances(task)
+        return None if finer is None else cls(finer, _scheme(finer), _scheme(task))
 
-        None if the tolerances of the search are no coarser than the model's own.
-        """
-        if self._finer is None:
-            return None
-        evaluate = begun(evaluator_for(self._finer, "gait", best.x[None]), self._finer, "gait", gait)
-        found = evaluate(np.zeros(1, int), best.x[None]).at(0)
-        finer, coarse = _scheme(self._finer), _scheme(self._task)
+    @property
+    def _name(self) -> str:
+        return "rtol" if self.scheme.rtol < self.coarse.rtol else "atol"
+
+    @property
+    def given(self) -> str:
+        """The tolerance that is finer, as an argument; no dimension."""
+        return f"{self._name}={getattr(self.scheme, self._name):g}"
+
+    @property
+    def instead(self) -> str:
+        """The same, and what it replaces."""
+        return f"with {self.given} instead of {getattr(self.coarse, self._name):g}"
+
+    def begun(self, x: Float[np.ndarray, "b n"], memories: Sequence[Any]) -> Runs:
+        """The evaluator at points of the unit box (no dimension), from the memories of the other task's at each."""
+        evaluate = evaluator_for(self.task, "gait", x)
+        evaluate.recall({i: memory for i, memory in enumerate(memories) if memory is not None})
+        return evaluate
+
+    def reference(self, record: SearchRecord, best: Row) -> Reference:
+        """The best point of a search, judged again."""
+        found = self.begun(best.x[None], [best.memory])(np.zeros(1, int), best.x[None]).at(0)
         objective, multiplier = float(found.values[0]), float(found.multiplier)
-        disagreement = _disagreement(record, best, objective, multiplier, finer, coarse)
-        return Reference(finer.rtol, objective, multiplier, disagreement)
+        return Reference(self.scheme.rtol, objective, multiplier, self._disagreement(record, best, found))
 
-
-def _disagreement(record: SearchRecord, best: Row, objective: float, multiplier: float, finer: Any, coarse: Any) -> str:
-    """In words, how a gait by a finer scheme differs from that of the search; empty if it does not."""
-    searched, own = float(best.evaluation.values[0]), float(best.evaluation.multiplier)
-    given, before = _tolerance(finer, coarse)
-    begin, end = f"with {given} instead of {before},", f": search with {given}"
-    if not np.isfinite(objective):
-        return f"{begin} no gait was found at the best point{end}"
-    parts = []
-    if any((multiplier >= limit) != (own >= limit) for limit in (1.0, record.stability)):
-        parts.append(f"the largest Floquet multiplier {multiplier:.4g}, not {own:.4g}")
-    if abs(objective - searched) > max(coarse.rtol, record.settings.tolerance) * abs(searched):
-        parts.append(f"the objective {objective:.8g}, not {searched:.8g}")
-    return f"{begin} the best gait has {', and '.join(parts)}{end}" if parts else ""
-
-
-def _tolerance(finer: Any, coarse: Any) -> tuple[str, str]:
-    """A tolerance that is finer than another, as it is given, and the other."""
-    name = "rtol" if finer.rtol < coarse.rtol else "atol"
-    return f"{name}={getattr(finer, name):g}", f"{getattr(coarse, name):g}"
+    def _disagreement(self, record: SearchRecord, best: Row, found: Evaluated) -> str:
+        """In words, how the gait differs from that of the search; empty if it does not."""
+        searched, own = float(best.evaluation.values[0]), float(best.evaluation.multiplier)
+        objective, multiplier, parts = float(found.values[0]), float(found.multiplier), []
+        if not np.isfinite(objective):
+            return f"{self.instead}, no gait was found at the best point: search with {self.given}"
+        if any((multiplier >= limit) != (own >= limit) for limit in (1.0, record.stability)):
+            parts.append(f"the largest Floquet multiplier {multiplier:.4g}, not {own:.4g}")
+        if abs(objective - searched) > max(self.coarse.rtol, record.settings.tolerance) * abs(searched):
+            parts.append(f"the objective {objective:.8g}, not {searched:.8g}")
+        return f"{self.instead}, the best gait has {', and '.join(parts)}: search with {self.given}" if parts else ""
 
 
 def _scheme(task: Task) -> Any:

@@ -49,7 +49,7 @@ class Search:
         fallback: str | None = None,
         run: Mapping[str, Any] = MappingProxyType({}),
         wording: Wording = OPTIMUM,
-        referee: Callable[[SearchRecord, Row, np.ndarray], Reference | None] | None = None,
+        referee: Callable[[SearchRecord, Row], Reference] | None = None,
     ):
         """`fallback` continues starts with an unreliable gradient (None: they end); `run` are options of the runs.
 
@@ -67,13 +67,13 @@ class Search:
         """
         return self._summarised(x, self._ended(x, progress), progress)
 
-    def best(self, x: Float[np.ndarray, "starts n"], progress: bool | None = False) -> Row:
+    def best(self, x: Float[np.ndarray, "starts n"]) -> Row:
         """The best allowed evaluation, without exploring its surroundings; see `optimum`.
 
         Raises:
             jaxgait.outcome.NoResult: if every trajectory failed, or no start met the limits.
         """
-        self._ended(x, progress)
+        self._ended(x, progress=False)
         return self._best()
 
     def _ended(self, x: np.ndarray, progress: bool | None) -> list[SearchEnd]:
@@ -214,7 +214,7 @@ class Search:
         values, start = parted(record.model, named)
         local, better = self._surroundings(best, progress)
         gait = self._evaluate.gait_of(best.memory)
-        reference = None if self._referee is None or gait is None else self._referee(record, best, gait)
+        reference = None if self._referee is None or gait is None else self._referee(record, best)
         return Optimum(
             with_parameters(record.model, values),
             {name: space.physical(x)[:, k].tolist() for k, name in enumerate(space.names)},

@@ -12,7 +12,7 @@ from scipy.optimize import least_squares
 from scipy.special import expit
 
 from jaxgait import fit, simulate, with_parameters
-from jaxgait.calibration import over_phase, over_time, profile, sample
+from jaxgait.calibration import Trial, over_phase, over_time, profile, sample
 from jaxgait.calibration.fitting import solve_problem
 from jaxgait.calibration.laplace import laplace
 from jaxgait.calibration.losses import Loss
@@ -22,6 +22,7 @@ from jaxgait.calibration.sampling import _starts
 from jaxgait.calibration.search import Stopping
 from jaxgait.calibration.trials import noise_of
 from tests.calibration.test_calibration import NOISY, T, found, joined, line, line_slopes, toy, with_data
+from tests.optimization.oscillator import Oscillator as Swinging
 from tests.oscillator import Oscillator
 
 
@@ -77,6 +78,20 @@ def test_starts_that_end_at_fits_as_good_are_named(estimated, bend, alike):
     got = solve_problem(problem, np.array([[0.3, 0.3], [0.2, 0.4], [0.8, 0.3]]), Stopping(), estimated=estimated)
     assert got.minimum and (got.ends.stiffness > 5.0).values.tolist() == [False, False, True]
     assert len(messages(got, "the data do not tell these fits apart")) == alike
+
+
+@pytest.mark.parametrize("names", [("one",), ("one", "two")])
+def test_the_gait_is_judged_with_the_model_s_own_tolerances(names):
+    """As in tests/optimization/test_reference.py: coarse steps amplify a weakly damped oscillation."""
+    weak, phase = with_parameters(Swinging(), {"c": 0.005}), np.arange(40) / 40
+    curve = over_phase(phase, 2.0 * np.cos(2.0 * np.pi * phase), unit="1")
+    trials = [Trial(curve, given={"c": 0.005 + 1e-5 * i}, name=name) for i, name in enumerate(names)]
+    task = {"over": {"k": (1.45, 1.55)}, "output": "x", "noise": 0.1, "gradient": "gait", "starts": 1}
+    coarse = fit(weak, trials, **task, rtol=1e-2, atol=1e-2, max_step=7.0, stability=np.inf, iterations=3)
+    (text,) = messages(coarse, "with rtol=1e-08 instead of 0.01")
+    of = " of one" if len(names) > 1 else ""
+    assert f"the gait{of} has the largest multiplier 0.9844, not 1.0" in text and text.endswith("fit with rtol=1e-08")
+    assert not messages(fit(weak, curve, **task, iterations=3), "with rtol=")
 
 
 # --- the noise ------------------------------------------------------------------------------------------------------

@@ -9,9 +9,11 @@ import pytest
 from jaxgait import optimize, with_parameters
 from jaxgait.measure import Measure
 from jaxgait.optimization.conclusions import conclusions
-from jaxgait.optimization.reference import _tolerance
+from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.gradients import Task
+from jaxgait.optimization.reference import Finer
+from jaxgait.optimization.space import Space
 from jaxgait.solve.periodic import StroboscopicMap
-from jaxgait.solve.smooth import Smooth
 from tests.optimization.oscillator import Oscillator
 
 
@@ -30,8 +32,10 @@ def test_the_best_gait_is_judged_with_the_model_s_own_tolerances():
 
 
 def test_the_tolerance_that_is_coarser_is_named():
-    own, coarse = Smooth.of(Oscillator()), Smooth.of(Oscillator(), atol=1e-3)
-    assert _tolerance(own, coarse) == ("atol=1e-10", "0.001")
+    model = Oscillator()
+    task = Task(model, Space(model, {"k": (1.2, 1.8)}), Goal.of(model, "power"))
+    finer = Finer.of(task._replace(run={"atol": 1e-3}))
+    assert Finer.of(task) is None and finer.instead == "with atol=1e-10 instead of 0.001"
 
 
 def test_one_program_serves_all_tolerances_unless_code_branches_on_a_number():
