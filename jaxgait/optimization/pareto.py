@@ -31,6 +31,7 @@ from jaxgait.optimization.goals import MAX_VIOLATION, Goal, Limit, Objective, na
 from jaxgait.optimization.gradients import Task, begun, evaluator_for
 from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.nsga import evolve
+from jaxgait.optimization.reference import Finer
 from jaxgait.optimization.search_text import hardly_resolved
 from jaxgait.optimization.space import Box, Space, Starts, search_space
 from jaxgait.optimization.statuses import meanings
@@ -116,7 +117,8 @@ def front(
 
     Warns:
         UserWarning: with the method "gradient", of an objective that varies by less than 100 tolerances of its size,
-            but does vary.
+            but does vary; and of gaits on the front that are not stable, or not found, with the model's own tolerances,
+            if they are finer.
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
@@ -170,7 +172,9 @@ def front(
         else:
             evolve(record, space, goal, signs, population, generations, seed)
             chosen = list(record.rows)
-    return _labelled(model, space, goal, signs, record, chosen, method)
+    on_front = _on_front(model, space, goal, signs, record, chosen, method)
+    _warn_of_tolerances(task, record, on_front)
+    return _labelled(model, space, goal, signs, record, on_front, method)
 
 
 def nondominated(losses: Float[np.ndarray, "members objectives"]) -> Bool[np.ndarray, " members"]:
@@ -260,6 +264,39 @@ def _names(goal: Goal, objectives: int, space: Space) -> list[str]:
     return names
 
 
+def _on_front(
+    model: Model,
+    space: Space,
+    goal: Goal,
+    signs: np.ndarray,
+    record: Recorder,
+    chosen: list[Row],
+    method: str,
+) -> list[Row]:
+    """The points of the front, from the best of the first objective to its worst."""
+    on_front = _unbeaten(goal, signs, _front(goal, signs, chosen), record.rows)
+    if not on_front:
+        lost = np.array([row.x for row in record.rows if row.evaluation.status == INVALID])
+        why = rejection(model, space.columns(lost)) if len(lost) else ""
+        raise no_result(model, *_without_objectives(goal, len(signs), record.rows), POPULATION, why)
+    on_front.sort(key=lambda row: -signs[0] * row.evaluation.values[0])
+    return _apart(on_front, len(signs), SAME_POINT if method == "gradient" else MIN_IMPROVEMENT)
+
+
+def _warn_of_tolerances(task: Task, record: Recorder, on_front: list[Row]) -> None:
+    """Warns of gaits on a front that are not stable, or not found, with the model's own tolerances."""
+    memories = {row.x.tobytes(): row.memory for row in record.rows if row.evaluation.valid}
+    known, x = [memories[row.x.tobytes()] for row in on_front], np.array([row.x for row in on_front])
+    if all(one is None for one in known) or (finer := Finer.of(task)) is None:
+        return
+    lost = ~finer.begun(x, known)(np.arange(len(x)), x).judged(record.stability).ran
+    if lost.any():
+        what = (
+            f"{finer.instead}, the gaits of {lost.sum()} of {lost.size} points of the front are unstable or not found"
+        )
+        checks.warn_user(f"{what}: search with {finer.given}")
+
+
 # --- labelled ---------------------------------------------------------------------------------------------------------
 
 
@@ -269,17 +306,10 @@ def _labelled(
     goal: Goal,
     signs: np.ndarray,
     record: Recorder,
-    chosen: list[Row],
+    on_front: list[Row],
     method: str,
 ) -> xr.Dataset:
-    """The front, if there is one, and all evaluations, labelled."""
-    on_front = _unbeaten(goal, signs, _front(goal, signs, chosen), record.rows)
-    if not on_front:
-        lost = np.array([row.x for row in record.rows if row.evaluation.status == INVALID])
-        why = rejection(model, space.columns(lost)) if len(lost) else ""
-        raise no_result(model, *_without_objectives(goal, len(signs), record.rows), POPULATION, why)
-    on_front.sort(key=lambda row: -signs[0] * row.evaluation.values[0])
-    on_front = _apart(on_front, len(signs), SAME_POINT if method == "gradient" else MIN_IMPROVEMENT)
+    """The front and all evaluations, labelled."""
     data = _columns(model, space, goal, len(signs), on_front, "", "point")
     if method == "gradient":
         data |= _exactness(space, goal, _names(goal, 2, space), signs, on_front)

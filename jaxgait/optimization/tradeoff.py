@@ -61,7 +61,9 @@ class Recorder(Evaluator):
         """The same, but a search may cross unstable gaits; values in the units of measures."""
         found = self._evaluate(searches, x)
         judged = found.judged(self.stability)
-        self.rows += [Row(int(searches[i]), x[i].copy(), judged.at(i)) for i in range(len(x))]
+        memory = self._evaluate.memory
+        for k, (i, point) in enumerate(zip(searches.tolist(), x.copy(), strict=True)):
+            self.rows.append(Row(i, point, judged.at(k), memory(i, point)))
         self._bar.update(len(x))
         return found
 

@@ -8,6 +8,7 @@ import pytest
 
 from jaxgait import optimize, with_parameters
 from jaxgait.measure import Measure
+from jaxgait.optimization import front
 from jaxgait.optimization.conclusions import conclusions
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.gradients import Task
@@ -29,6 +30,17 @@ def test_the_best_gait_is_judged_with_the_model_s_own_tolerances():
     assert again.disagreement.startswith(what) and again.disagreement in found.why_stopped[0]
     said = list(conclusions(found))
     assert again.disagreement in said and any("be unstable: largest Floquet multiplier 0.984" in text for text in said)
+
+
+def test_a_front_warns_of_gaits_that_are_unstable_with_the_model_s_own_tolerances():
+    """Coarse implicit steps damp an oscillation that grows slowly."""
+    growing = with_parameters(Oscillator(), {"c": -3e-4})
+    coarse: dict[str, Any] = {"solver": "Rodas4", "rtol": 1e-2, "atol": 1e-2, "max_step": 7.0, "gradient": "gait"}
+    task: dict[str, Any] = {"maximize": "power", "minimize": "excursion", "over": {"k": (1.5, 1.8)}}
+    with pytest.warns(
+        UserWarning, match="with rtol=1e-08 instead of 0.01, the gaits of 2 of 2 points of the front"
+    ):
+        front(growing, **task, starts=1, points=2, iterations=3, **coarse)
 
 
 def test_the_tolerance_that_is_coarser_is_named():
