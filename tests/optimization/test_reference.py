@@ -37,9 +37,7 @@ def test_a_front_warns_of_gaits_that_are_unstable_with_the_model_s_own_tolerance
     growing = with_parameters(Oscillator(), {"c": -3e-4})
     coarse: dict[str, Any] = {"solver": "Rodas4", "rtol": 1e-2, "atol": 1e-2, "max_step": 7.0, "gradient": "gait"}
     task: dict[str, Any] = {"maximize": "power", "minimize": "excursion", "over": {"k": (1.5, 1.8)}}
-    with pytest.warns(
-        UserWarning, match="with rtol=1e-08 instead of 0.01, the gaits of 2 of 2 points of the front"
-    ):
+    with pytest.warns(UserWarning, match="with rtol=1e-08 instead of 0.01, the gaits of 2 of 2 points of the front"):
         front(growing, **task, starts=1, points=2, iterations=3, **coarse)
 
 
