@@ -434,7 +434,10 @@ def bifurcation_curve(
 
     Returns:
         The curve; it also ends where the first parameter leaves its bounds, and a Neimark-Sacker curve where its pair
-        of multipliers becomes real. It has no points if the bifurcation is not at `second[0]`.
+        of multipliers becomes real.
+
+    Warns:
+        UserWarning: if the bifurcation is not at `second[0]`, so that the curve is empty.
 
     Raises:
         TypeError: for anything but a bifurcation, such as None, which `locate` returns where there is none.
@@ -496,5 +499,7 @@ def _curve(
         cause = f"{first} leaves its bounds" if out[count] else "the pair of multipliers is real, a neutral saddle"
         where = f"after {second} = {full[count - 1, -1]:g}" if count else f"no {kind} at {second} = {span[0]:g}"
         why = f"{where}: {cause}"
+    if not count:
+        checks.warn_user(f"{why}: the curve is empty")
     full = full[:count]
     return BifurcationCurve(kind, (first, second), full[:, n:], full[:, :n], multipliers[:count], why)

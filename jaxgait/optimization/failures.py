@@ -28,6 +28,8 @@ class Wording(NamedTuple):
     """What to do if no point met the limits."""
     failed: str
     """What to do if all runs failed."""
+    gradients: str
+    """What to do if no gradient is finite."""
     walks: str
     """How to search over walks that do not repeat."""
 
@@ -37,10 +39,14 @@ OPTIMUM = Wording(
     points="no start",
     limits="loosen it, widen the bounds, or use more starts",
     failed="try other bounds or more starts",
+    gradients="try gradient='differences', or a method without gradients such as COBYQA",
     walks="gradient='run' with method='COBYQA' also accepts walks that do not repeat",
 )
 """Of `jaxgait.optimize`."""
-ENDS = OPTIMUM._replace(walks="method='NSGA-II' also accepts walks that do not repeat")
+ENDS = OPTIMUM._replace(
+    gradients="try gradient='differences' or method='NSGA-II'",
+    walks="method='NSGA-II' also accepts walks that do not repeat",
+)
 """Of a front's ends."""
 POPULATION = ENDS._replace(
     runs="every trajectory", points="no point", limits="loosen it or the bounds", failed="try other bounds"
@@ -107,8 +113,7 @@ def no_result(model: Model, goal: Goal, evaluations: Sequence[Evaluated], wordin
     """
     valid = [one for one in evaluations if one.valid]
     if not valid and any(one.ran for one in evaluations):
-        instead = "gradient='differences', or a method without gradients such as COBYQA"
-        return NoResult(f"no gradient is finite at any point, although runs have values there: try {instead}")
+        return NoResult(f"no gradient is finite at any point, although runs have values there: {wording.gradients}")
     if not valid:
         codes = sorted({int(one.status) for one in evaluations} - {0})
         if not codes:

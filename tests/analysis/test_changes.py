@@ -103,7 +103,8 @@ def test_a_curve_says_why_it_stopped():
     start = locate(delayed, Two(a=0.3), "b", "Neimark-Sacker", np.zeros(2), 0.9)
     short = bifurcation_curve(delayed, Two(), start, ("b", "a"), (0.3, 0.5), step=0.01, max_points=10)
     assert len(short.parameters) == 10 and short.why_stopped == "10 points were reached"
-    away = bifurcation_curve(delayed, Two(), start, ("b", "a"), (2.5, 2.6))
+    with pytest.warns(UserWarning, match="no Neimark-Sacker at a = 2.5: .*: the curve is empty"):
+        away = bifurcation_curve(delayed, Two(), start, ("b", "a"), (2.5, 2.6))
     assert len(away.parameters) == 0 and away.why_stopped.startswith("no Neimark-Sacker at a = 2.5")
 
 

@@ -31,6 +31,7 @@ def one(status=0, values=(1.0, 2.0), multiplier=np.nan):
         ([one(values=(1.0, np.nan))], OPTIMUM, "but excursion is not a finite number at 1 of 1 points: longer runs"),
         ([one(Outcome.MAX_STEPS)], OPTIMUM, r"\): try other bounds or more starts"),
         ([one()._replace(slopes=np.full((2, 1), np.nan))], OPTIMUM, "no gradient is finite .* try gradient='differenc"),
+        ([one()._replace(slopes=np.full((2, 1), np.nan))], ENDS, "try gradient='differences' or method='NSGA-II'"),
         (
             [one(), one(values=(0.0, 3.0))],
             OPTIMUM,
