@@ -66,7 +66,7 @@ def synthetic(measured: Fit, seed: int = 0) -> MeasuredCurve:
     """The gait of set R2 with noise, in deg at 100 phases; solved for by the program of another fit."""
     space, phase = Space(leg(), OVER), np.arange(100) / 100
     truth = np.array([float(get_parameter(leg(), name)) for name in OVER])
-    gait = measured.problem.evaluate(np.array([1 << 20]), space.spacing.unit(truth[None]))
+    gait = measured.problem.groups[0].runs(np.array([1 << 20]), space.spacing.unit(truth[None]))
     values = np.degrees(gait.values[0, :-1])
     return over_phase(phase, values + NOISE * np.random.default_rng(seed).normal(size=100), unit="deg")
 

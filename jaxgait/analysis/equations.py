@@ -67,16 +67,11 @@ class GaitEquations:
             raise ValueError(f"z0 must be finite, got {shown(z)}: no gait was found, if it is the result of a search")
         check_section(self.return_map, with_parameters(model, dict(zip(self.names, parameters, strict=True))), z)
 
-    def split(self, x: Float[Array, " m"], scale: Float[Array, " m"]) -> tuple[Array, Array]:
-        """Point and parameters, in their own units."""
-        full, n = x * scale, x.shape[0] - len(self.names)
-        return full[:n], full[n:]
-
     def residual(self, model: Any, scale: Float[Array, " m"], x: Float[Array, " m"]) -> Float[Array, " n"]:
         """``(P(z) - z) / scale``, no dimension."""
-        z, p = self.split(x, scale)
-        varied = with_parameters(model, {name: p[i] for i, name in enumerate(self.names)})
-        return Closing(self.return_map, self.order)(z, varied) / scale[: z.shape[0]]
+        full, n = x * scale, x.shape[0] - len(self.names)
+        varied = with_parameters(model, dict(zip(self.names, full[n:], strict=True)))
+        return Closing(self.return_map, self.order)(full[:n], varied) / scale[:n]
 
     def linear(self, model: Any, scale: Float[Any, " m"], x: Float[Any, " m"]) -> tuple[Array, Array]:
         """The residual (n,) and its Jacobian (n, m), no dimension; compiled at the first call."""

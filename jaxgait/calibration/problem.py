@@ -21,7 +21,7 @@ from jaxgait.calibration.conditions import Conditions
 from jaxgait.calibration.losses import LEAST_SQUARES, Loss
 from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import Evaluated, Evaluator, extent
+from jaxgait.optimization.evaluate import Evaluated, extent
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.statuses import UNSTABLE
@@ -261,16 +261,6 @@ class Problem:
     """Modulus of the largest Floquet multiplier at which a gait counts as failed."""
     loss: Loss = LEAST_SQUARES
     """What a search minimises."""
-
-    @property
-    def measured(self) -> MeasuredCurve:
-        """The measured curve, of the first trial."""
-        return self.trials[0].measured
-
-    @property
-    def evaluate(self) -> Evaluator:
-        """The evaluator of the runs, of the first group."""
-        return self.groups[0].runs
 
     @property
     def noise(self) -> Float[np.ndarray, " points"]:

@@ -204,7 +204,7 @@ def test_failed_runs_are_rejected_steps():
 
 def test_gaits_that_are_not_stable_count_as_failed_unless_they_are_wanted():
     problem = toy(line, line_slopes, NOISY)
-    problem.evaluate.multiplier = lambda theta: 1.5 if theta[0] > 3.5 else 0.5
+    problem.groups[0].runs.multiplier = lambda theta: 1.5 if theta[0] > 3.5 else 0.5
     assert "not stable (largest multiplier 1.5)" in found(problem).remarks[0]
     held = found(replace(problem, stability=1.0))
     assert held.best["stiffness"] < 3.5 and "unstable" in held.why_stopped[0]
@@ -317,7 +317,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(jump, height):
     truth, inside, distance = np.array(list(TRUTH.values())), np.zeros(3), 0.0
     for seed in range(20):
         values = height + NOISE * np.random.default_rng(seed).normal(size=height.size)
-        measured = replace(jump.problem.measured, values=values)
+        measured = replace(jump.problem.trials[0].measured, values=values)
         got = solve_problem(
             with_data(jump.problem, measured=measured), np.full((1, 3), 0.5), Stopping(), estimated=False
         )
