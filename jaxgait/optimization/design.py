@@ -117,8 +117,8 @@ def optimize(
             continue from their best stable gaits without crossing unstable ones.
         seed: seed of the Sobol points.
         continue_in: values of further parameters, such as {"ground.steepness": [1e4, 1e5, 1e6]}: the search continues
-            from the optimum at each value to the next. The result is that at the last value; `Optimum.stages` contains
-            all, and `Optimum.moved` how far the optimum moved.
+            from the optimum at each value (and its gait, where `gait` could be given) to the next. The result is that
+            at the last value; `Optimum.stages` contains all, and `Optimum.moved` how far the optimum moved.
         return_map: a `PoincareMap` or `StroboscopicMap` whose fixed point is the gait to be judged, stable or not: runs
             (of `duration` or `strides`) start in it, and the gradient is that of the gait.
         gait: first guess of its point, such as `Optimum.gait` of another search; None: the point after some strides
@@ -149,7 +149,13 @@ def optimize(
     space = search_space(as_model(model), over, starting=True)
     if continue_in is not None:
         request["continue_in"] = None
-        stage = lambda model, starts, file: optimize(model, **request | {"starts": starts, "checkpoint": file})
+
+        def stage(model: Model, starts: Starts, file: pathlib.Path | None) -> Optimum:
+            found = optimize(model, **request | {"starts": starts, "checkpoint": file})
+            if found.gait is not None and (gradient == "gait" or return_map is not None):
+                request["gait"] = found.gait  # the guess of the next stage
+            return found
+
         taken = [*over, *(() if across is None else as_members(across).values)]
         return through_stages(stage, as_model(model), continue_in, taken, starts, checkpoint)
     objective, sign = one_objective(maximize, minimize)

@@ -8,7 +8,8 @@ import xarray as xr
 
 from jaxgait.models.bungee import Bungee
 from jaxgait.models.prosthesis import Prosthesis
-from jaxgait.optimization import optimize
+from jaxgait.optimization import design, optimize
+from tests.optimization.oscillator import Oscillator
 
 REQUEST = {
     "minimize": lambda run: (run.model.stiffness - 20.0 - 2.0 * run.model.linear_drag) ** 2 + run.model.linear_drag,
@@ -35,6 +36,17 @@ def test_each_stage_goes_on_from_the_optimum_before(tmp_path):
     assert [path.name for path in sorted(tmp_path.iterdir())] == [f"search.jsonl{end}" for end in ("", ".1", ".2")]
     found.to_json(tmp_path / "found.json")
     assert json.loads((tmp_path / "found.json").read_text())["stages"]["linear_drag"] == [4.0, 2.0, 1.0]
+
+
+def test_each_stage_begins_at_the_gait_of_the_one_before(monkeypatch):
+    """At t = 0, x = (k - 1) / ((k - 1)^2 + c^2), and x' = c / ((k - 1)^2 + c^2)."""
+    given, begun = [], design.begun
+    monkeypatch.setattr(design, "begun", lambda *task: given.append(task[-1]) or begun(*task))
+    task = {"maximize": "power", "over": {"k": (1.2, 1.8)}, "gradient": "gait", "method": "SLSQP", "starts": 1}
+    found = optimize(Oscillator(), **task, continue_in={"c": [0.6, 0.4]}, iterations=2, progress=False)
+    away = float(found.stages.k[0]) - 1.0
+    assert given[0] is None
+    np.testing.assert_allclose(given[1], np.array([away, 0.6]) / (away**2 + 0.36), rtol=1e-5)
 
 
 @pytest.mark.slow
