@@ -10,6 +10,7 @@ from jaxgait.ensembles.spacing import Spacing
 from jaxgait.optimization.optimum import (
     AGREEMENT,
     BOUND,
+    CONSTANT,
     FAILED,
     NO_OPTIMUM,
     OBJECTIVE,
@@ -55,14 +56,21 @@ def conclusions(found: Optimum) -> Iterator[str]:
             )
 
 
+_ENDS = {
+    NO_OPTIMUM: "a better design was found next to this one (see why the starts stopped): search on from there",
+    CONSTANT: "no design is better than another: the objective is the same at all points that were evaluated",
+    ON_THE_WAY: "no start ended at a design as good as this one, met on the way: more iterations may find a better one",
+}
+"""What the starts show, by what their sentences contain."""
+
+
 def _starts(found: Optimum) -> str:
     """How many starts ended at the best design."""
     total, best = len(found.why_stopped), found.basins.isel(basin=slice(0, 1))
     same = int(best.starts.sum()) if "starts" in best else 0
-    if any(NO_OPTIMUM in why for why in found.why_stopped):
-        return "a better design was found next to this one (see why the starts stopped): search on from there"
-    if any(ON_THE_WAY in why for why in found.why_stopped):
-        return "no start ended at a design as good as this one, met on the way: more iterations may find a better one"
+    ended = next((text for mark, text in _ENDS.items() if any(mark in why for why in found.why_stopped)), "")
+    if ended:
+        return ended
     if total == 1:
         return "only one start: there may be better designs elsewhere within the bounds; more starts look for them"
     if same == total:

@@ -21,6 +21,8 @@ NO_OPTIMUM = "it is no optimum"
 """Says in `Optimum.why_stopped` that a better design was found next to the best one."""
 ON_THE_WAY = "on the way, better than all ends"
 """Says there that no start ended at a design as good as the best one."""
+CONSTANT = "the objective is the same at all"
+"""Says there that it does not depend on the design."""
 AGREEMENT = 0.05
 """Slopes and differences of values that differ by less, relative to the slopes, confirm each other."""
 

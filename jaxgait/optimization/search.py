@@ -67,13 +67,13 @@ class Search:
         """
         return self._summarised(x, self._ended(x, progress), progress)
 
-    def best(self, x: Float[np.ndarray, "starts n"]) -> Row:
+    def best(self, x: Float[np.ndarray, "starts n"], progress: bool | None = False) -> Row:
         """The best allowed evaluation, without exploring its surroundings; see `optimum`.
 
         Raises:
             jaxgait.outcome.NoResult: if every trajectory failed, or no start met the limits.
         """
-        self._ended(x, progress=False)
+        self._ended(x, progress)
         return self._best()
 
     def _ended(self, x: np.ndarray, progress: bool | None) -> list[SearchEnd]:

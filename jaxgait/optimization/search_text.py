@@ -20,7 +20,7 @@ from jaxgait.optimization.methods import (
     Ended,
     SearchEnd,
 )
-from jaxgait.optimization.optimum import AGREEMENT, NO_OPTIMUM, ON_THE_WAY, Local, Reference
+from jaxgait.optimization.optimum import AGREEMENT, CONSTANT, NO_OPTIMUM, ON_THE_WAY, Local, Reference
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.statuses import UNSTABLE, sentence
@@ -94,7 +94,7 @@ def _without_influence(record: SearchRecord, local: Local | None) -> str:
     objectives = {float(row.evaluation.values[0]) for row in rows}
     points = len({row.x.tobytes() for row in rows})
     if points > 1 and np.ptp([*objectives]) <= NEGLIGIBLE * max(map(abs, objectives)):
-        return f"; the objective is the same at all {points} points"
+        return f"; {CONSTANT} {points} points"
     if record.method in BY_TOLERANCE and (remark := hardly_resolved("the objective", rows, record.settings.tolerance)):
         return f"; {remark}"
     if points < 2 or record.method in GRADIENT_FREE or record.unreliable:

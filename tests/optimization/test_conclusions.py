@@ -32,6 +32,13 @@ def test_a_best_design_on_the_way_is_not_taken_for_an_end():
     assert stable == "its gait is stable: largest Floquet multiplier 0.4 (1 or more: unstable)"
 
 
+def test_of_an_objective_that_is_constant_no_more_starts_are_advised():
+    space, runs = Space(Oscillator(), {"k": (0.0, 1.0)}), Function(lambda x: 2.0)
+    settings = SearchSettings(1.0, Goal.of(Oscillator(), "power"), 4, 1e-8, 0.3, 0)
+    found = Search(Oscillator(), space, runs, "SLSQP", settings, 1.0, None).optimum(np.array([[0.2], [0.7]]), False)
+    assert next(conclusions(found)).startswith("no design is better than another")
+
+
 def test_conclusions_state_how_sure_a_design_is_and_what_to_do_next():
     local = Local(
         0.0, (), {"clearance >= 0": 11.0, "c = 2": 3.0}, xr.DataArray(), np.array([-0.1, -2.0]),
