@@ -289,7 +289,7 @@ def _warn_of_tolerances(task: Task, record: Recorder, on_front: list[Row]) -> No
     known, x = [memories[row.x.tobytes()] for row in on_front], np.array([row.x for row in on_front])
     if all(one is None for one in known) or (finer := Finer.of(task)) is None:
         return
-    lost = ~finer.begun(x, known)(np.arange(len(x)), x).judged(record.stability).ran
+    lost = ~finer.again(x, known).judged(record.stability).ran
     if lost.any():
         what = (
             f"{finer.instead}, the gaits of {lost.sum()} of {lost.size} points of the front are unstable or not found"

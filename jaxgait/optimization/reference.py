@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from jaxgait.model import Model
 from jaxgait.optimization.checkpoint import Row
-from jaxgait.optimization.evaluate import Evaluated, Runs
+from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.gradients import Task, evaluator_for, scheme_of
 from jaxgait.optimization.optimum import Reference
 from jaxgait.optimization.search_record import SearchRecord
@@ -53,15 +53,15 @@ class Finer(NamedTuple):
         """The same, and what it replaces."""
         return f"with {self.given} instead of {getattr(self.coarse, self._name):g}"
 
-    def begun(self, x: Float[np.ndarray, "b n"], memories: Sequence[Any]) -> Runs:
-        """The evaluator at points of the unit box (no dimension), from the memories of the other task's at each."""
+    def again(self, x: Float[np.ndarray, "b n"], memories: Sequence[Any]) -> Evaluated:
+        """Gaits at points of the unit box (no dimension), from what is remembered of the other task's at each."""
         evaluate = evaluator_for(self.task, "gait", x)
         evaluate.recall({i: memory for i, memory in enumerate(memories) if memory is not None})
-        return evaluate
+        return evaluate(np.arange(len(x)), x)
 
     def reference(self, record: SearchRecord, best: Row) -> Reference:
         """The best point of a search, judged again."""
-        found = self.begun(best.x[None], [best.memory])(np.zeros(1, int), best.x[None]).at(0)
+        found = self.again(best.x[None], [best.memory]).at(0)
         objective, multiplier = float(found.values[0]), float(found.multiplier)
         return Reference(self.scheme.rtol, objective, multiplier, self._disagreement(record, best, found))
 
