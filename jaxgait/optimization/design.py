@@ -111,11 +111,12 @@ def optimize(
             up to three times as many more; one without begins again beside its end if values are better there, with
             what is left of its evaluations. For the best worst case, COBYQA may evaluate up to four times as often.
         learning_rate: first step of Adam as a fraction of the box; it decays to a tenth along a cosine.
-        tolerance: relative change of the objective at which a start stops.
+        tolerance: relative change of the objective at which a start stops; Adam and COBYQA stop when their points have
+            settled.
         stability: a gait whose largest Floquet multiplier reaches this modulus counts as failed, since walks diverge
             from it; infinity accepts all. The search may cross such gaits. If all starts end at unstable gaits, they
             continue from their best stable gaits without crossing unstable ones.
-        seed: seed of the Sobol points.
+        seed: seed of the Sobol points, and of CMA-ES.
         continue_in: values of further parameters, such as {"ground.steepness": [1e4, 1e5, 1e6]}: the search continues
             from the optimum at each value (and its gait, where `gait` could be given) to the next. The result is that
             at the last value; `Optimum.stages` contains all, and `Optimum.moved` how far the optimum moved.

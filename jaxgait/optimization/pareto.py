@@ -93,7 +93,8 @@ def front(
         initial: components of the initial state that differ from the model's own, by name.
         return_map: as for `jaxgait.optimize`.
         gait: first guess of its point, as for `jaxgait.optimize`.
-        points: for the method "gradient": number of points along the front, with both ends; more if it has pieces.
+        points: for the method "gradient": number of points along the front, with both ends; more if it has pieces,
+            fewer where no search succeeds.
         starts: for the method "gradient": number of starts, or the starts, from which the ends of the front are
             searched. Pieces of a front behind failing runs need starts near them, such as designs found by NSGA-II.
         iterations: for the method "gradient": largest number of steps for each point.
