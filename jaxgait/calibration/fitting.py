@@ -22,6 +22,11 @@ from jaxgait.optimization.space import Box, Starts, search_space
 from jaxgait.support import checks
 from jaxgait.support.checks import by_name
 
+_NEAR = 0.01
+"""Distance in the unit box at which a parameter without slopes is looked at."""
+_CHANGE = 1e-6
+"""Change of a curve, relative to its largest value, that is not the solver's."""
+
 
 @by_name('write fit(model, measured, over={"mass": (60.0, 80.0)}, output="height")')
 def fit(
@@ -121,9 +126,40 @@ def fit(
     if estimated or minimised.robust:
         check_points(sum(len(one.noise) for one in trials), len(space.names), minimised)
     x = space.points(model, starts, checks.count("seed", seed, least=0))
-    settings = {"gradient": gradient, "initial": initial or {}, "run": run, "stability": limit}
-    problem = replace(problem_of(model, space, trials, x, **settings), loss=minimised)
-    return solve_problem(problem, x, Stopping(iterations, tolerance), estimated=estimated, progress=progress)
+    settings = {"initial": initial or {}, "run": run, "stability": limit}
+
+    def found_by(way: str) -> Fit:
+        problem = replace(problem_of(model, space, trials, x, gradient=way, **settings), loss=minimised)
+        return solve_problem(problem, x, Stopping(iterations, tolerance), estimated=estimated, progress=progress)
+
+    found = found_by(gradient)
+    if not (unseen := _without_slope(found)):
+        return found
+    switches = "only by where a law switches, which derivatives do not see"
+    what = f"the curve depends on {checks.listed(unseen, 'and')} {switches}"
+    if gradient != "auto":
+        checks.warn_user(f"{what}: give gradient='differences'")
+        return found
+    checks.warn_user(f"{what}: it is fitted by differences of runs")
+    return found_by("differences")
+
+
+def _without_slope(found: Fit) -> list[str]:
+    """Parameters by which the curve has no slope at the best fit, although it changes with them nearby."""
+    problem, space = found.problem, found.problem.space
+    left_open = [k for k, error in enumerate(found.standard_error.values()) if np.isinf(error)]
+    if not left_open:
+        return []
+    x = space.unit(found.best)
+    flat = [k for k in left_open if not problem.at(x).slopes[:, k].any()]
+    return [space.names[k] for k in flat if _changes(problem, x, k)]
+
+
+def _changes(problem: Problem, x: Float[np.ndarray, " n"], k: int) -> bool:
+    """Whether the curve changes near a point with one coordinate of the unit box; runs that fail do not count."""
+    points = np.clip(x + _NEAR * np.array([[0.0], [-1.0], [1.0]]) * np.eye(len(x))[k], 0.0, 1.0)
+    curves = problem([0] * len(points), points).simulated
+    return bool((np.abs(curves - curves[0]) > _CHANGE * np.nanmax(np.abs(curves))).any())
 
 
 def solve_problem(

@@ -19,6 +19,8 @@ NUMBERS_PER_READ = 1 << 20
 """Numbers of a result that are read from a store at a time."""
 LARGEST_GRADIENT = 1e30
 """Magnitude, in SI units, above which a derivative counts as numerically lost."""
+JUMPS = "only by where a law jumps, as jnp.where(t > onset, ...) does: make the jump a transition"
+"""How results depend on a parameter by which their derivatives are 0, in words."""
 
 
 def undefined(data: xr.Dataset, names: Iterable[str]) -> dict[str, int]:
@@ -92,25 +94,23 @@ def warn_of_grown(model: Model, grown: Mapping[str, int]) -> None:
 
 
 def warn_of_gradients(data: xr.Dataset) -> None:
-    """Warns of derivatives that are not finite although their values are, and of measures of which all are exactly 0.
+    """Warns of derivatives that are not finite although their values are, and of those that are all exactly 0.
 
-    Step control sees only values, and a count is constant between its jumps.
+    Step control sees only values, and what is constant between its jumps, as a count, has no slope there.
     """
-    lost, flat, status = {}, [], data["status"]
+    lost, slopes, status = {}, {}, data["status"]
     for gradient in (n for n, x in data.items() if str(n).endswith("_gradient") and x.dims[-1:] == ("parameter",)):
-        name, members, slopes = str(gradient).removesuffix("_gradient"), 0, 0
+        name, members, found = str(gradient).removesuffix("_gradient"), 0, np.zeros(data.sizes["parameter"], int)
         for part in _parts(data, [name, str(gradient)]):
             if count := _lost(part["status"], part[name], part[gradient]):
                 lost[name] = lost.get(name, 0) + count
             known = (abs(part[gradient]) < np.inf) & (part["status"] == Outcome.COMPLETED)
             members += int(known.any([d for d in known.dims if d not in status.dims]).sum())
-            slopes += int((part[gradient] != 0.0).sum())
-        if members > 1 and not slopes:  # one member may be at an extremum
-            flat.append(name)
-    if flat:
-        by = ", ".join(map(str, data["parameter"].values))
-        what = f"all derivatives of {', '.join(flat)} are exactly 0"
-        warn_user(f"{what}: it is a count (of samples, steps, events), which has none, or it does not depend on {by}")
+            found += (part[gradient] != 0.0).sum([d for d in part[gradient].dims if d != "parameter"]).to_numpy()
+        if members > 1:  # one may be at an extremum
+            slopes[name] = found
+    if slopes:
+        _warn_of_zeros(slopes, [str(name) for name in data["parameter"].values])
     if lost:
         listed = ", ".join(f"{name} ({n} of {status.size} members)" for name, n in lost.items())
         why = "explicit steps lost it: try solver='Ros4'"
@@ -118,6 +118,17 @@ def warn_of_gradients(data: xr.Dataset) -> None:
             why = "a force has no finite second derivative (as max(d, 0)**1.5 has none for d <= 0)"
         message = f"gradients are not finite or larger than {LARGEST_GRADIENT:g}: {listed}; "
         warn_user(f"{message}the measure has no derivative there, or {why}")
+
+
+def _warn_of_zeros(slopes: Mapping[str, np.ndarray], parameters: Sequence[str]) -> None:
+    """Warns of results without slopes, and of parameters by which no other has one, from their numbers of slopes."""
+    if flat := [name for name, found in slopes.items() if not found.any()]:
+        what = f"all derivatives of {', '.join(flat)} are exactly 0: it is a count (of samples, steps, events)"
+        warn_user(f"{what}, which has none, or it does not depend on {', '.join(parameters)}, or {JUMPS}")
+    others = [found for found in slopes.values() if found.any()]
+    if still := [name for name, n in zip(parameters, np.sum(others, axis=0), strict=True) if not n] if others else []:
+        what = f"all derivatives by {first_few(still)} are exactly 0"
+        warn_user(f"{what}: nothing observed in these runs depends on it, or {JUMPS}")
 
 
 def _lost(status: xr.DataArray, value: xr.DataArray, gradient: xr.DataArray) -> int:

@@ -5,6 +5,7 @@ import json
 import sys
 from dataclasses import replace
 
+import jax.numpy as jnp
 import jaxtyping
 import matplotlib.pyplot as plt
 import numpy as np
@@ -127,6 +128,27 @@ def test_a_curve_without_noise_is_no_reason_to_doubt_the_minimum():
     ripple = 1e-12 * np.linspace(-1.0, 1.0, len(T)) ** 2  # what a solver leaves; its neighbours are alike
     got = found(toy(lambda t: line(t) + ripple, line_slopes, line([4.0, 2.0]), noise=1.0), estimated=True)
     assert got.minimum and len(got.remarks) == 1 and "fitted to the accuracy of a run" in got.remarks[0]
+
+
+class Started(Oscillator):
+    """An oscillator that a force begins to push at a time of its own."""
+
+    onset: float = parameter(0.5, unit="s", doc="start of the force", bounds="nonnegative")
+
+    def vector_field(self, t, y):
+        free = super().vector_field(t, y)
+        return free._replace(v=free.v + jnp.where(t > self.onset, 4.0, 0.0) / self.mass)
+
+
+def test_a_time_at_which_a_law_jumps_is_fitted_although_nothing_has_a_slope_by_it():
+    truth = simulate(Started(onset=1.2), samples=60).x
+    box, run = {"onset": (0.0, 2.5), "stiffness": (6.0, 10.0)}, {"output": "x", "samples": 60, "starts": 2}
+    with pytest.warns(UserWarning, match="on onset only by where a law switches.*fitted by differences of runs"):
+        got = fit(Started(), truth, over=box, **run)
+    np.testing.assert_allclose(list(got.best.values()), [1.2, 8.0], rtol=1e-5)
+    assert not got.undetermined
+    with pytest.warns(UserWarning, match="depends on onset only.*give gradient='differences'"):
+        assert fit(Started(), truth, over=box, gradient="run", **run).undetermined
 
 
 def test_two_parameters_that_only_occur_as_a_product_are_reported():

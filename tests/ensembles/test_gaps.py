@@ -95,6 +95,19 @@ def test_a_store_is_read_once(tmp_path, monkeypatch):
         read.clear()
 
 
+def test_parameters_by_which_nothing_has_a_slope_are_named():
+    """Of a law that jumps at a time, the derivative by this time is zero, though not its effect."""
+    dims = ("k", "parameter")
+    slopes = {"end_gradient": (dims, [[0.0, 1.0], [0.0, 2.0]]), "top_gradient": (dims, np.zeros((2, 2)))}
+    values = {"status": ("k", [0, 0]), "end": ("k", [1.0, 2.0]), "top": ("k", [1.0, 2.0])}
+    scan = xr.Dataset(values | slopes, {"parameter": ["onset", "force"]})
+    with pytest.warns(UserWarning, match="by onset are exactly 0: nothing .* or only by where a law jumps"):
+        gaps.warn_of_gradients(scan)
+    with pytest.warns(UserWarning, match="all derivatives of top are exactly 0") as caught:
+        gaps.warn_of_gradients(scan.drop_vars("end_gradient"))
+    assert len(caught) == 1
+
+
 @pytest.mark.parametrize("speed", [-1.0, 0.0])
 def test_members_that_start_at_or_beyond_an_event_are_noticed(speed):
     """They fall through the floor; the ball that starts above it bounces."""
