@@ -176,7 +176,7 @@ def optimize(
     judged = with_magnitudes(goal if scenarios is None else scenarios.goal(goal), evaluate, x)
     if without:
         evaluate.name += f"{SINCE}{type(scheme).__name__} has no gradient"
-    elif free and (why := gradient_fault(evaluate, x, judged)):
+    elif free and (why := gradient_fault(evaluate, x, judged, space.names)):
         chosen, name = _method(FALLBACK, goal, scenarios is not None and scenarios.worst), evaluate.name
         evaluate = begun(evaluator_for(task, None, x), task, gradient, None if return_map is None else gait)
         evaluate.name += f"{SINCE}the gradient {name.partition(SINCE)[0]} is unreliable here: {why}"

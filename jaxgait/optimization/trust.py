@@ -35,11 +35,13 @@ RECHECK_RATIO = 10.0
 """A slope that proved right is checked again when it is this many times as steep."""
 
 
-def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"], goal: Goal) -> str:
+def gradient_fault(
+    evaluate: Evaluator, x: Float[np.ndarray, "starts n"], goal: Goal, parameters: Sequence[str] = ()
+) -> str:
     """Why the gradient of the objective or of a limit is unreliable; empty unless one disagrees at most starts.
 
-    Takes three or five runs for each of at most eight starts (in the unit box, without dimension); ignores starts whose
-    run fails.
+    Takes three or five runs for each of at most eight starts (in the unit box, without dimension), and two more for
+    each of the `parameters` by which a slope is zero at all of them; ignores starts whose run fails.
     """
     chosen = np.linspace(0, len(x) - 1, min(len(x), MAX_STARTS)).round().astype(int)
     memories = {i + Aside.GRADIENT: evaluate.memory(int(k)) for i, k in enumerate(chosen)}
@@ -57,6 +59,14 @@ def gradient_fault(evaluate: Evaluator, x: Float[np.ndarray, "starts n"], goal: 
         for value in np.flatnonzero(flat)[:1]:
             differs = names[value] or "the objective"
             return f"{whose(value)} is zero at {valid.size} starts although {differs} differs between them"
+    for k, parameter in enumerate(parameters):
+        unseen = ~slopes[:, :, k].any(axis=0)
+        if valid.size and unseen.any():
+            often = (_changes(evaluate, valid, x[valid], sizes, k) & unseen).sum(axis=0)
+            value = int(np.argmax(often))
+            if 2 * often[value] > valid.size:
+                changes = f"although {names[value] or 'the objective'} changes with it at {often[value]}"
+                return f"{whose(value)} is zero by {parameter} at {valid.size} starts, {changes}"
     wrong = np.ones(values.shape, bool)
     for step in HALF_STEPS:
         left = np.flatnonzero(wrong.any(axis=1))
@@ -88,6 +98,16 @@ def _disagree(
     noticed = np.abs(change - predicted) > IGNORED_DISAGREEMENT * sizes * np.linalg.norm(apart, axis=1)[:, None]
     larger = np.maximum(np.abs(change), np.abs(predicted))
     return valid[:, None] & noticed & (np.abs(change - predicted) > MAX_DEVIATION * larger)
+
+
+def _changes(
+    evaluate: Evaluator, searches: np.ndarray, x: np.ndarray, sizes: Float[np.ndarray, "b values"], k: int
+) -> Bool[np.ndarray, "b values"]:
+    """Where values change with one coordinate of the unit box, as they do where it moves a jump of a law."""
+    step = HALF_STEPS[-1] * np.eye(x.shape[1])[k]
+    sides = evaluate(np.concatenate([searches, searches]) + Aside.GRADIENT, np.clip([*(x - step), *(x + step)], 0, 1))
+    low, high = np.split(sides.values[:, : sizes.shape[1]], 2)
+    return sides.ran.reshape(2, -1).all(axis=0)[:, None] & (np.abs(high - low) > IGNORED_DISAGREEMENT * step[k] * sizes)
 
 
 def _direction(slopes: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:

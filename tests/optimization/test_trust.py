@@ -97,6 +97,16 @@ def test_a_rounded_objective_has_no_gradient():
     assert why == "it is zero at 5 starts although the objective differs between them"
 
 
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_parameter_that_moves_a_jump_of_a_law_is_named(count):
+    """Its derivatives are zero, while those by the other parameter are right."""
+    seen = lambda evaluate: gradient_fault(evaluate, STARTS[:count], Goal.of(Oscillator(), "power"), ("k", "onset"))
+    why = seen(InClosedForm(bowl, lambda x: slope(x) * [1.0, 0.0]))
+    assert why == f"it is zero by onset at {count} starts, although the objective changes with it at {count}"
+    independent = InClosedForm(lambda x: bowl([x[0], 0.0]), lambda x: slope(x) * [1.0, 0.0])
+    assert seen(independent) == "" and independent.count == 5 * count
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_wrong_gradient_over_one_parameter_is_noticed_uphill_and_downhill(sign):
     evaluate = InClosedForm(lambda x: 2.0 + sign * x[0], lambda x: np.array([30.0 * sign]))
