@@ -36,6 +36,7 @@ from jaxgait.optimization.search_text import hardly_resolved
 from jaxgait.optimization.space import Box, Space, Starts, search_space
 from jaxgait.optimization.statuses import meanings
 from jaxgait.optimization.tradeoff import Recorder, rate, trace_front
+from jaxgait.optimization.trust import gradient_fault
 from jaxgait.outcome import INVALID
 from jaxgait.report import labels
 from jaxgait.run import Sampling
@@ -118,8 +119,8 @@ def front(
 
     Warns:
         UserWarning: with the method "gradient", of an objective that varies by less than 100 tolerances of its size,
-            but does vary; and of gaits on the front that are not stable, or not found, with the model's own tolerances,
-            if they are finer.
+            but does vary; of gradients that disagree with differences of runs, unless one is requested; and of gaits on
+            the front that are not stable, or not found, with the model's own tolerances, if they are finer.
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
@@ -161,6 +162,9 @@ def front(
     evaluate = begun(evaluator_for(task, gradient if traced else None, x), task, gradient, gait)
     check_stability(evaluate, stability)
     goal = _judged(goal, evaluate, x, len(signs))
+    if traced and gradient == "auto" and (why := gradient_fault(evaluate, x, goal, space.names)):
+        others = "method='NSGA-II' or gradient='differences'"
+        checks.warn_user(f"the gradient of an objective or a limit is unreliable here: {why}; compare with {others}")
     with waiting("front", "run", progress, patience=0.0) as bar:
         record = Recorder(evaluate, stability, bar)
         if traced:

@@ -101,6 +101,12 @@ def test_objectives_that_hardly_vary_are_named(front_of, swapped):
         front_of(swapped(high), points=3, starts=2)
 
 
+def test_slopes_that_miss_what_a_parameter_does_are_named(front_of, swapped):
+    stepped = lambda x: squares(np.array([x[0], np.round(x[1], 3)]))
+    with pytest.warns(UserWarning, match="zero by c at 2 starts, although the objective changes with it at 2; comp"):
+        front_of(swapped(stepped), points=3, starts=2)
+
+
 @pytest.mark.parametrize("value", [0.0, 5.0])
 @pytest.mark.filterwarnings("error::UserWarning")
 def test_of_an_objective_that_is_constant_no_smaller_tolerance_is_asked_for(front_of, value):
