@@ -34,14 +34,7 @@ from jaxgait.analysis.branches import (
 )
 from jaxgait.analysis.changes import changes, return_jacobian
 from jaxgait.analysis.equations import GaitEquations, alone, typical_sizes
-from jaxgait.analysis.floquet import (
-    BIFURCATIONS,
-    Bifurcation,
-    Floquet,
-    bifurcation_functions,
-    crossing_mode,
-    floquet,
-)
+from jaxgait.analysis.floquet import BIFURCATIONS, Bifurcation, Floquet, bifurcation_functions, crossing_mode, floquet
 from jaxgait.analysis.ranges import check_pair, check_span, check_values
 from jaxgait.native import kept
 from jaxgait.parameters import parameter_info, with_parameters, within_bounds
