@@ -89,7 +89,7 @@ def planned(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
         valid,
         rejection,
     )
-    if request["store"] is not None and request["cluster"] is None:
+    if request["store"] is not None:
         plan = _stored(plan, batch, request)
     _check_names(plan)
     _check_gradients(plan)
@@ -97,9 +97,14 @@ def planned(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
 
 
 def _stored(plan: Plan, batch: int, request: Mapping[str, Any]) -> Plan:
-    """The plan with the blocks of a store: of several batches, if there were too many and `batch` is not given."""
-    workers = request["workers"] or default_workers(plan.job.devices)
-    larger = replace(plan, batch=batch, block_shape=stored_shape(plan.members.shape, batch, plan.result_bytes, workers))
+    """The plan with the blocks of a store: of several batches, if there were too many and `batch` is not given.
+
+    On a cluster a block is one batch, but a store that was begun elsewhere may have larger ones.
+    """
+    workers, larger = request["workers"] or default_workers(plan.job.devices), replace(plan, batch=batch)
+    if request["cluster"] is None:
+        shape = stored_shape(plan.members.shape, batch, plan.result_bytes, workers)
+        larger = replace(larger, block_shape=shape)
     if request["batch"] is None:
         return larger
     if larger.size < plan.size:

@@ -12,6 +12,7 @@ from jaxgait.ensembles import plan as plans
 from jaxgait.ensembles.driver import plan_of
 from jaxgait.ensembles.plan import TALLY, block_shape, run_task, stored_shape, task_of
 from jaxgait.ensembles.room import disk_files
+from jaxgait.ensembles.store import finished
 from tests.oscillator import Oscillator
 
 MEMBERS = {"mass": np.linspace(50.0, 80.0, 61)}
@@ -58,6 +59,9 @@ def test_a_block_of_several_batches_has_the_bytes_of_one(monkeypatch, tmp_path):
         assert parts[TALLY][0] == whole[TALLY][0] <= parts[TALLY][1]
     store = ensemble(**request, store=tmp_path / "scan.zarr", progress=False)
     np.testing.assert_array_equal(store.lowest, ensemble(**request, progress=False).lowest)
+    on_cluster = plan_of(request | {"store": tmp_path / "scan.zarr", "cluster": "tcp://scheduler:8786"})
+    continued, _ = finished(tmp_path / "scan.zarr", on_cluster)
+    assert (on_cluster.block_shape, continued.block_shape, continued.batch_length) == ((8,), (31,), 8)
     assert len([*(tmp_path / "scan.zarr" / "lowest" / "c").iterdir()]) == 2
 
 
