@@ -76,7 +76,8 @@ def fit(
             for all: between outputs, or with trials of known noise, the relative weights would be unknown, and weights
             estimated from the residuals would favour the trial that happens to be fitted best. Give the noise of each
             instead, which a fit to each trial alone estimates.
-        gradient: "gait", "run" or "differences", as in `jaxgait.optimize`; "auto": of the gait if there is one.
+        gradient: "gait", "run" or "differences", as in `jaxgait.optimize`; "auto": of the gait if there is one, and by
+            differences of runs if the curve depends on a parameter only through where a law switches.
         initial: components of the initial state that differ from the model's own, by name (see also `Trial.given`).
         starts: the number of starts (the model's own values if they lie in the bounds, then Sobol points), or points.
         iterations: largest number of evaluations of each start.
@@ -96,6 +97,10 @@ def fit(
 
     Returns:
         The best parameters with standard errors, correlations, and the directions that the data do not determine.
+
+    Warns:
+        UserWarning: if the curve depends on a parameter only through where a law switches, unless `gradient` is
+            "differences".
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
@@ -133,9 +138,9 @@ def fit(
         return solve_problem(problem, x, Stopping(iterations, tolerance), estimated=estimated, progress=progress)
 
     found = found_by(gradient)
-    if not (unseen := _without_slope(found)):
+    if gradient == "differences" or not (unseen := _without_slope(found)):
         return found
-    switches = "only by where a law switches, which derivatives do not see"
+    switches = "only through where a law switches, which derivatives do not see"
     what = f"the curve depends on {checks.listed(unseen, 'and')} {switches}"
     if gradient != "auto":
         checks.warn_user(f"{what}: give gradient='differences'")
@@ -151,15 +156,18 @@ def _without_slope(found: Fit) -> list[str]:
     if not left_open:
         return []
     x = space.unit(found.best)
-    flat = [k for k in left_open if not problem.at(x).slopes[:, k].any()]
-    return [space.names[k] for k in flat if _changes(problem, x, k)]
+    slopes = problem.at(x).slopes
+    return [space.names[k] for k in left_open if not slopes[:, k].any() and _changes(problem, x, k)]
 
 
 def _changes(problem: Problem, x: Float[np.ndarray, " n"], k: int) -> bool:
-    """Whether the curve changes near a point with one coordinate of the unit box; runs that fail do not count."""
-    points = np.clip(x + _NEAR * np.array([[0.0], [-1.0], [1.0]]) * np.eye(len(x))[k], 0.0, 1.0)
-    curves = problem([0] * len(points), points).simulated
-    return bool((np.abs(curves - curves[0]) > _CHANGE * np.nanmax(np.abs(curves))).any())
+    """Whether the curve differs on both sides of a point, along one coordinate of the unit box, if both runs succeed.
+
+    At the extremum of a smooth curve, where its slope vanishes too, it does not.
+    """
+    step = _NEAR * np.eye(len(x))[k]
+    low, high = problem([0, 0], np.clip([x - step, x + step], 0.0, 1.0)).simulated
+    return bool((np.abs(high - low) > _CHANGE * np.abs([low, high]).max()).any())
 
 
 def solve_problem(
