@@ -130,8 +130,9 @@ def ensemble(
             if some end in the model's own ways, so that a measure has no value there, or complete without what it needs
             (not for measures that are defined for early ends).
         UserWarning: if members of a scan in float32 had to be computed in float64, if a store has other batches, for
-            equations that return few digits, for derivatives of a stiff model through explicit steps, and for runs that
-            began at or beyond an event that never happened.
+            equations that return few digits, for derivatives of a stiff model through explicit steps, that are lost, or
+            all exactly 0, for states that grow without bound, and for runs that began at or beyond an event that never
+            happened.
         jaxgait.plausible.ImplausibleValue: for values that are probably in another unit.
 
     Raises:

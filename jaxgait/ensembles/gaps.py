@@ -19,7 +19,7 @@ NUMBERS_PER_READ = 1 << 20
 """Numbers of a result that are read from a store at a time."""
 LARGEST_GRADIENT = 1e30
 """Magnitude, in SI units, above which a derivative counts as numerically lost."""
-JUMPS = "only by where a law jumps, as jnp.where(t > onset, ...) does: make the jump a transition"
+JUMPS = "only through where a law jumps, as jnp.where(t > onset, ...) does: make the jump a transition"
 """How results depend on a parameter by which their derivatives are 0, in words."""
 
 
@@ -104,9 +104,10 @@ def warn_of_gradients(data: xr.Dataset) -> None:
         for part in _parts(data, [name, str(gradient)]):
             if count := _lost(part["status"], part[name], part[gradient]):
                 lost[name] = lost.get(name, 0) + count
-            known = (abs(part[gradient]) < np.inf) & (part["status"] == Outcome.COMPLETED)
-            members += int(known.any([d for d in known.dims if d not in status.dims]).sum())
-            found += (part[gradient] != 0.0).sum([d for d in part[gradient].dims if d != "parameter"]).to_numpy()
+            completed, own = part["status"] == Outcome.COMPLETED, part[gradient]
+            members += int((completed & (abs(own) < np.inf)).any([d for d in own.dims if d not in status.dims]).sum())
+            sloped = (own != 0.0) & (completed | own.notnull())
+            found += sloped.sum([d for d in own.dims if d != "parameter"]).to_numpy()
         if members > 1:  # one may be at an extremum
             slopes[name] = found
     if slopes:
@@ -127,8 +128,8 @@ def _warn_of_zeros(slopes: Mapping[str, np.ndarray], parameters: Sequence[str]) 
         warn_user(f"{what}, which has none, or it does not depend on {', '.join(parameters)}, or {JUMPS}")
     others = [found for found in slopes.values() if found.any()]
     if still := [name for name, n in zip(parameters, np.sum(others, axis=0), strict=True) if not n] if others else []:
-        what = f"all derivatives by {first_few(still)} are exactly 0"
-        warn_user(f"{what}: nothing observed in these runs depends on it, or {JUMPS}")
+        what, them = f"all derivatives by {first_few(still)} are exactly 0", "them" if still[1:] else "it"
+        warn_user(f"{what}: nothing observed in these runs depends on {them} to first order, or {JUMPS}")
 
 
 def _lost(status: xr.DataArray, value: xr.DataArray, gradient: xr.DataArray) -> int:
