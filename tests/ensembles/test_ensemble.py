@@ -208,6 +208,7 @@ def test_a_retry_that_compiles_for_minutes_is_announced_once(monkeypatch, caplog
 
     found = {"status": np.array([Outcome.MAX_STEPS]), TALLY: np.zeros(2)}
     monkeypatch.setattr(plans, "_run", lambda *_: {name: x.copy() for name, x in found.items()})
+    plans._announce.cache_clear()
     scheme = Smooth.of(Robot())
     with caplog.at_level("INFO", logger="jaxgait"):
         for model in (Oscillator(), Robot(), Robot()):
