@@ -66,7 +66,7 @@ def gradient_fault(
             value = int(np.argmax(often))
             if 2 * often[value] > valid.size:
                 changes = f"although {names[value] or 'the objective'} changes with it at {often[value]}"
-                return f"{whose(value)} is zero by {parameter} at {valid.size} starts, {changes}"
+                return f"{whose(value)} is zero by {parameter}, {changes} of {valid.size} starts"
     wrong = np.ones(values.shape, bool)
     for step in HALF_STEPS:
         left = np.flatnonzero(wrong.any(axis=1))

@@ -103,7 +103,7 @@ def test_objectives_that_hardly_vary_are_named(front_of, swapped):
 
 def test_slopes_that_miss_what_a_parameter_does_are_named(front_of, swapped):
     stepped = lambda x: squares(np.array([x[0], np.round(x[1], 3)]))
-    with pytest.warns(UserWarning, match="zero by c at 2 starts, although the objective changes with it at 2; comp"):
+    with pytest.warns(UserWarning, match="zero by c, although the objective changes with it at 2 of 2 starts; comp"):
         front_of(swapped(stepped), points=3, starts=2)
 
 
