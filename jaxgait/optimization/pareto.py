@@ -270,13 +270,7 @@ def _names(goal: Goal, objectives: int, space: Space) -> list[str]:
 
 
 def _on_front(
-    model: Model,
-    space: Space,
-    goal: Goal,
-    signs: np.ndarray,
-    record: Recorder,
-    chosen: list[Row],
-    method: str,
+    model: Model, space: Space, goal: Goal, signs: np.ndarray, record: Recorder, chosen: list[Row], method: str
 ) -> list[Row]:
     """The points of the front, from the best of the first objective to its worst."""
     on_front = _unbeaten(goal, signs, _front(goal, signs, chosen), record.rows)
@@ -296,23 +290,15 @@ def _warn_of_tolerances(task: Task, record: Recorder, on_front: list[Row]) -> No
         return
     lost = ~finer.again(x, known).judged(record.stability).ran
     if lost.any():
-        what = (
-            f"{finer.instead}, the gaits of {lost.sum()} of {lost.size} points of the front are unstable or not found"
-        )
-        checks.warn_user(f"{what}: search with {finer.given}")
+        what = f"the gaits of {lost.sum()} of {lost.size} points of the front are unstable or not found"
+        checks.warn_user(f"{finer.instead}, {what}: search with {finer.given}")
 
 
 # --- labelled ---------------------------------------------------------------------------------------------------------
 
 
 def _labelled(
-    model: Model,
-    space: Space,
-    goal: Goal,
-    signs: np.ndarray,
-    record: Recorder,
-    on_front: list[Row],
-    method: str,
+    model: Model, space: Space, goal: Goal, signs: np.ndarray, record: Recorder, on_front: list[Row], method: str
 ) -> xr.Dataset:
     """The front and all evaluations, labelled."""
     data = _columns(model, space, goal, len(signs), on_front, "", "point")

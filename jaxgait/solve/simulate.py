@@ -37,13 +37,7 @@ from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.names import PHASE
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import MAX_EVENTS, REDUNDANT_CHECKS, Smooth
-from jaxgait.states import (
-    component_labelled,
-    out_of_bounds,
-    state_variables,
-    warn_of_growth,
-    with_state_variables,
-)
+from jaxgait.states import component_labelled, out_of_bounds, state_variables, warn_of_growth, with_state_variables
 from jaxgait.support import xr
 from jaxgait.support.checks import as_array, by_name, nearest, shown, untraced, warn_user
 from jaxgait.support.machine import fits_in_memory
