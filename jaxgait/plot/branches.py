@@ -131,7 +131,7 @@ def draw_branches(
     """
     if walks is not None:
         values, reached = _walked(walks, quantity)
-        size = np.clip(200.0 / len(values), 1.2, 6.0)  # of few values, wider than the branches in front of them
+        size = np.clip(200.0 / max(len(values), 1), 1.2, 6.0)  # of few values, wider than the branches in front of them
         ax.plot(np.repeat(values, reached.shape[1]), np.ravel(reached), ".", ms=size, color=GREY)
         ax.plot([], [], ".", ms=max(size, 4.0), color=GREY, label="long walks")  # large enough for a legend
     branches = [branch for branch in branches if len(branch.parameter)]

@@ -54,6 +54,7 @@ def test_parts_and_bifurcations_have_names():
     assert len(long.axes[0].lines[0].get_xdata()) == 6 and names(long)[0] == "long walks"
     dots, _, line = long.axes[0].lines[:3]
     assert dots.get_markersize() / 2 > line.get_linewidth(), "the branch, which is in front, would hide few dots"
+    assert branch_diagram(branch_with(), walks=(np.zeros(0), np.ones((0, 3)))).axes
 
 
 def test_the_multiplier_or_any_function_of_a_branch_can_be_drawn():
