@@ -58,7 +58,7 @@ class Conditions(Combined):
         return Conditions(self.runs.within(space), self.size, self._values)
 
     def with_own_tolerances(self, x: Float[np.ndarray, " n"]) -> Conditions:
-        """The runs, `finer` ones if there are, without memory, of a point of the unit box (no dimension)."""
+        """The runs at a point of the unit box (no dimension), by the `finer` task if there is one, without memory."""
         if self.finer is None:
             return self
         found = evaluator_for(self.finer.task, "gait", x[None])

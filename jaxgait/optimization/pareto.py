@@ -119,8 +119,8 @@ def front(
 
     Warns:
         UserWarning: with the method "gradient", of an objective that varies by less than 100 tolerances of its size,
-            but does vary; of gradients that disagree with differences of runs, unless one is requested; and of gaits on
-            the front that are not stable, or not found, with the model's own tolerances, if they are finer.
+            but does vary, and with `gradient` "auto" of gradients that disagree with differences of runs; of gaits on
+            the front that are not stable, or not found, with the model's own tolerances, if these are finer.
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
