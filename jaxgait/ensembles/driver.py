@@ -200,7 +200,7 @@ def _counted(plan: Plan, data: xr.Dataset, tallies: Sequence[np.ndarray]) -> xr.
     steps, room, *counts = np.sum(ran, axis=0).tolist()
     ends = end_names(name for name, result in plan.results.items() if result.group == "outcome")
     grown, beyond = counts[: len(ends)], counts[len(ends) :]
-    warn_of_grown(plan.model, dict(zip(ends, grown, strict=True)))
+    warn_of_grown(plan.model, plan.members.values, dict(zip(ends, grown, strict=True)))
     warn_of_starts(plan.model, dict(zip(plan.job.scheme.event_names(plan.model), beyond, strict=False)))
     return data.assign_attrs(efficiency=round(steps / room, 4))
 

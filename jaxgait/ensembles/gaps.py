@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import jax
 import numpy as np
 
+from jaxgait.ensembles.batch import member_of
 from jaxgait.ensembles.labels import summary
 from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT, INVALID_TEXT, IncompleteRun, Outcome, failures
@@ -84,9 +86,14 @@ def warn_of_starts(model: Model, beyond: Mapping[str, int]) -> None:
         warn_user(without_event(type(model), "; ".join(found)))
 
 
-def warn_of_grown(model: Model, grown: Mapping[str, int]) -> None:
-    """Warns of the component of the state that is out of bounds at the end of most members, by their numbers."""
-    start = state_variables(model.initial_state()) if any(grown.values()) else {}
+def warn_of_grown(model: Model, values: Mapping[str, np.ndarray], grown: Mapping[str, int]) -> None:
+    """Warns of the component of the state that is out of bounds at the end of most members, by their numbers.
+
+    Not of those that start there in some member; `values` are those of all members, (members, ...), in their units.
+    """
+    if not any(grown.values()):
+        return
+    start = state_variables(jax.vmap(lambda own: member_of(model, own)[1])(dict(values)))
     many = {name: grown[f"{name}_end"] for name, x in start.items() if not np.any(out_of_bounds(x))}
     if any(many.values()):
         name = max(many, key=lambda one: many[one])

@@ -60,6 +60,7 @@ def test_members_that_grow_without_bound_are_counted(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ensemble(Waiting(), {"growth": [0.0, 1e-30]}, progress=False)
+        ensemble(Pushed(), {"initial.x": [1.0, 1e30]}, progress=False)
 
 
 def test_members_that_ended_early_and_partial_arrays_are_no_gaps():
