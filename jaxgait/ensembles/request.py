@@ -39,7 +39,7 @@ from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth
 from jaxgait.solve.solvers import is_implicit, numerics_of
-from jaxgait.support import checks, machine
+from jaxgait.support import checks, files, machine
 from jaxgait.support.notes import note
 
 
@@ -107,7 +107,7 @@ def _stored(plan: Plan, batch: int, request: Mapping[str, Any]) -> Plan:
         larger = replace(larger, block_shape=shape)
     if request["batch"] is None:
         return larger
-    if larger.size < plan.size:
+    if larger.size < plan.size and not files.local(request["store"]).exists():  # one that was begun has its own
         what = f"batch={batch} divides the store into {plan.size} blocks, each with a file for every result"
         note(f"{what}; where batch is not given, there are about {larger.size}")
     return plan

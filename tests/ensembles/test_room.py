@@ -33,10 +33,11 @@ def test_a_small_scan_keeps_its_blocks():
 
 
 def test_a_batch_that_makes_many_blocks_is_noted(tmp_path, caplog):
+    (tmp_path / "begun.zarr").mkdir()
     with caplog.at_level("INFO", logger="jaxgait"):
-        for batch in (None, 2, 1):
+        for batch, name in ((None, "scan"), (2, "scan"), (1, "scan"), (1, "begun")):
             request = {"members": {"mass": np.linspace(50.0, 80.0, 400)}, "batch": batch, "workers": 1, **REQUEST}
-            plan_of(request | {"model": Oscillator(), "store": tmp_path / "scan.zarr"})
+            plan_of(request | {"model": Oscillator(), "store": tmp_path / f"{name}.zarr"})
     assert [message for message in caplog.messages if "batch" in message] == [
         "batch=1 divides the store into 400 blocks, each with a file for every result; where batch is not given, there "
         "are about 200"
