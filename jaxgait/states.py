@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool
 from jaxgait.fields import array_of, within_arrays
 from jaxgait.model import Model, State, Variable
 from jaxgait.precision import float64_default
-from jaxgait.support.checks import listed, nearest, warn_user
+from jaxgait.support.checks import listed, nearest
 
 _BEYOND_MECHANISMS = 1e15
 """A number that no component of a state in SI units reaches. One that starts beyond it may stand for "never"."""
@@ -62,13 +62,27 @@ def with_state_variables(y: State, values: Mapping[str, Any]) -> State:
 
 
 def out_of_bounds(x: Any) -> Any:
-    """Whether numbers of a state are larger than those of any mechanism, one by one."""
+    """Whether numbers of a state are larger than those of any mechanism, one by one.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.states import out_of_bounds
+        >>> print(out_of_bounds(np.array([0.3, np.nan, -1e20])))
+        [False False  True]
+    """
     return np.abs(x) > _BEYOND_MECHANISMS
 
 
-def warn_of_growth(model: Model, name: str, where: str = "") -> None:
-    """Warns of a component of the state that is out of bounds at the end, but not at the start."""
-    warn_user(f"{name} of {type(model).__name__} grows without bound{where}: a force may have the wrong sign")
+def growth(model: Model, name: str, where: str = "") -> str:
+    """What is wrong where a component of the state is out of bounds at the end, but not at the start.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.states import growth
+        >>> growth(Bungee(), "v", " in 2 members")
+        'v of Bungee grows without bound in 2 members: a force may have the wrong sign'
+    """
+    return f"{name} of {type(model).__name__} grows without bound{where}: a force may have the wrong sign"
 
 
 def described_component(model: Model, name: str) -> Variable | None:

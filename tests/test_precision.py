@@ -108,10 +108,9 @@ ALONE = {
     "jaxgait.solve.rosenbrock": "diffrax calls it inside a solve",
     "jaxgait.solve.simulate.simulate": "takes a precision",
     "jaxgait.solve.tableaus": "constants",
-    **{f"jaxgait.states.{x}": "names" for x in ("component_labelled", "described_component")},
+    **{f"jaxgait.states.{x}": "names" for x in ("component_labelled", "described_component", "growth")},
     "jaxgait.states.blank": "keeps the precision of its numbers",
     "jaxgait.states.out_of_bounds": "compares numbers in NumPy",
-    "jaxgait.states.warn_of_growth": "warns",
     "jaxgait.solve.verner": "diffrax calls it inside a solve",
     "jaxgait.solve.watch": "diffrax calls it inside a solve",
 }

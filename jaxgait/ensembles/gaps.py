@@ -13,7 +13,7 @@ from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT, INVALID_TEXT, IncompleteRun, Outcome, failures
 from jaxgait.solve.guards import without_event
 from jaxgait.solve.solvers import is_implicit
-from jaxgait.states import out_of_bounds, state_variables, warn_of_growth
+from jaxgait.states import growth, out_of_bounds, state_variables
 from jaxgait.support import xr
 from jaxgait.support.checks import count_of, first_few, warn_user
 
@@ -97,7 +97,7 @@ def warn_of_grown(model: Model, values: Mapping[str, np.ndarray], grown: Mapping
     many = {name: grown[f"{name}_end"] for name, x in start.items() if not np.any(out_of_bounds(x))}
     if any(many.values()):
         name = max(many, key=lambda one: many[one])
-        warn_of_growth(model, name, f" in {count_of(many[name], 'member', 'members')}")
+        warn_user(growth(model, name, f" in {count_of(many[name], 'member', 'members')}"))
 
 
 def warn_of_gradients(data: xr.Dataset) -> None:

@@ -37,7 +37,7 @@ from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.names import PHASE
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import MAX_EVENTS, REDUNDANT_CHECKS, Smooth
-from jaxgait.states import component_labelled, out_of_bounds, state_variables, warn_of_growth, with_state_variables
+from jaxgait.states import component_labelled, growth, out_of_bounds, state_variables, with_state_variables
 from jaxgait.support import xr
 from jaxgait.support.checks import as_array, by_name, nearest, shown, untraced, warn_user
 from jaxgait.support.machine import fits_in_memory
@@ -178,7 +178,7 @@ def simulate(
 def _warn_of_growth(model: Model, trajectory: Trajectory) -> None:
     start, end = map(state_variables, (jax.tree.map(lambda y: y[0], trajectory.ys), trajectory.y_end))
     if grown := [name for name, x in end.items() if np.any(out_of_bounds(x) & ~out_of_bounds(start[name]))]:
-        warn_of_growth(model, grown[0])
+        warn_user(growth(model, grown[0]))
 
 
 def _start(model: Model, given: Any) -> State:
