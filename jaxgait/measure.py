@@ -261,10 +261,10 @@ def table(*measures: Measure) -> dict[str, Measure]:
 
 
 def known(model: Model) -> dict[str, Measure]:
-    """A model's measures by name.
+    """A model's measures, keyed by their names.
 
     Raises:
-        ValueError: if its class names measures that cannot be imported.
+        ValueError: if the measures to which its class refers cannot be imported.
 
     Examples:
         >>> from jaxgait import Bungee

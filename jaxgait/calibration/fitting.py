@@ -161,13 +161,14 @@ def _without_slope(found: Fit) -> list[str]:
 
 
 def _changes(problem: Problem, x: Float[np.ndarray, " n"], k: int) -> bool:
-    """Whether the curve differs on both sides of a point, along one coordinate of the unit box, if both runs succeed.
+    """Whether the curve differs on both sides of a point, along one coordinate of the unit box, but has no slope there.
 
-    At the extremum of a smooth curve, where its slope vanishes too, it does not.
+    Beside the extremum of a smooth curve, where its slope vanishes too, it has. Both runs must succeed.
     """
     step = _NEAR * np.eye(len(x))[k]
-    low, high = problem([0, 0], np.clip([x - step, x + step], 0.0, 1.0)).simulated
-    return bool((np.abs(high - low) > _CHANGE * np.abs([low, high]).max()).any())
+    sides = problem([0, 0], np.clip([x - step, x + step], 0.0, 1.0))
+    (low, high), flat = sides.simulated, (sides.slopes[:, :, k] == 0.0).all()
+    return bool(flat and (np.abs(high - low) > _CHANGE * np.abs([low, high]).max()).any())
 
 
 def solve_problem(

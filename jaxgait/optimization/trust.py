@@ -103,11 +103,15 @@ def _disagree(
 def _changes(
     evaluate: Evaluator, searches: np.ndarray, x: np.ndarray, sizes: Float[np.ndarray, "b values"], k: int
 ) -> Bool[np.ndarray, "b values"]:
-    """Where values change with one coordinate of the unit box, as they do where it moves a jump of a law."""
+    """Where values change with one coordinate of the unit box, but have no slope by it, as it moves a jump of a law.
+
+    Beside an extremum, also one on a bound, they have slopes.
+    """
     step = HALF_STEPS[-1] * np.eye(x.shape[1])[k]
     sides = evaluate(np.concatenate([searches, searches]) + Aside.GRADIENT, np.clip([*(x - step), *(x + step)], 0, 1))
     low, high = np.split(sides.values[:, : sizes.shape[1]], 2)
-    return sides.ran.reshape(2, -1).all(axis=0)[:, None] & (np.abs(high - low) > IGNORED_DISAGREEMENT * step[k] * sizes)
+    flat = sides.ran[:, None] & (sides.slopes[:, : sizes.shape[1], k] == 0.0)
+    return np.logical_and(*np.split(flat, 2)) & (np.abs(high - low) > IGNORED_DISAGREEMENT * step[k] * sizes)
 
 
 def _direction(slopes: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:

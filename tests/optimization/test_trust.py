@@ -107,6 +107,11 @@ def test_a_parameter_that_moves_a_jump_of_a_law_is_named(count):
     assert seen(independent) == "" and independent.count == 5 * count
 
 
+def test_an_extremum_on_a_bound_is_no_jump_of_a_law():
+    ridge = InClosedForm(lambda x: 2.0 + x[0] - x[1] ** 2, lambda x: np.array([1.0, -2.0 * x[1]]))
+    assert gradient_fault(ridge, np.array([[0.3, 0.0]]), Goal.of(Oscillator(), "power"), ("k", "c")) == ""
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_wrong_gradient_over_one_parameter_is_noticed_uphill_and_downhill(sign):
     evaluate = InClosedForm(lambda x: 2.0 + sign * x[0], lambda x: np.array([30.0 * sign]))
