@@ -152,7 +152,7 @@ def _timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
 
 
 def _heard(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float, list[tuple[str, type[Warning]]]]:
-    """The same of a part in another process, and its warnings, which would name that process's own code."""
+    """What `_timed` returns of a part in another process, and its warnings; issued there, they would name its code."""
     with warnings.catch_warnings(record=True) as caught:
         found, seconds = _timed(work, *arguments)
     return found, seconds, [(str(each.message), each.category) for each in caught]

@@ -242,7 +242,7 @@ BROKEN = {
     "per cent of a stride": (
         "angles.txt",
         "ITEM\tknee_angle_r\n" + "".join(f"{i}\t{i % 7}\n" for i in range(101)),
-        "101 rows are per cent of one stride? time_s is percent / 100 * stride time",
+        "if the 101 rows are per cent of one stride, time_s is percent / 100 * stride time",
     ),
     "prose": ("walk.txt", "Dear colleague,\nplease find attached\n", "no rows of numbers"),
     "a delimiter in a label": (

@@ -27,7 +27,7 @@ from jaxgait.support.checks import as_array, shown
 
 Axis = tuple[float | int, float | int, float | int]
 _UNIT = 1e-6
-"""Rounding error of the length of an axis, which may be of float32; it is removed."""
+"""Deviation of the length of an axis from 1 that counts as rounding, also of float32, and is removed."""
 _QUATERNION, _ANGULAR = ("q_w", "q_x", "q_y", "q_z"), ("w_x", "w_y", "w_z")
 
 

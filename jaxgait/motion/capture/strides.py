@@ -22,7 +22,7 @@ from jaxgait.support.checks import first_few
 FLAT = slice(18, 33)
 """Samples of a stride in which the foot is flat on the floor."""
 MIN_SWING = 8.0
-"""Range of the thigh angle in deg below which a stride is none."""
+"""Least range of the thigh angle within a stride, in deg."""
 SLOWEST_STRIDE = 0.03
 """Speed in m/s below which a stride does not go forward."""
 LARGEST_DEVIATION = {

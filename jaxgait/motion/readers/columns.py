@@ -304,7 +304,7 @@ def _clock(source: Source, sheet: Sheet, columns: labels.Columns, rate: float | 
     if rate is None:
         advice = "write a column time_s, or above the labels a line such as 'rate 100'"
         if sheet.lines.size == _PERCENT_ROWS:
-            advice += "; 101 rows are per cent of one stride? time_s is percent / 100 * stride time"
+            advice += "; if the 101 rows are per cent of one stride, time_s is percent / 100 * stride time"
         raise source.error("no times and no rate", advice, int(sheet.lines[0]))
     frames = None if columns.frame is None else sheet.values[:, columns.frame]
     return clock(source.file, counted(frames, sheet.lines.size, rate, f"{rate:g} Hz", notes), sheet.lines, rate)
