@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from jaxgait.support import units
 from jaxgait.support.checks import is_number, shown, warn_user
-from jaxgait.support.codes import names_in
+from jaxgait.support.code_objects import names_in
 
 
 class Variable(NamedTuple):

@@ -22,7 +22,7 @@ from jax.core import Tracer
 
 from jaxgait.support import units
 from jaxgait.support.checks import first_few, is_concrete, listed, nearest, shown
-from jaxgait.support.received import whole, with_whole_parts
+from jaxgait.support.unpickled import whole, with_whole_parts
 
 T = TypeVar("T")
 

@@ -27,7 +27,7 @@ from jaxgait.motion.capture.walk import measure, walk_stride
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.recording import with_forces
 from jaxgait.motion.verdict import judge
-from jaxgait.plot import stage
+from jaxgait.plot import film_layout
 from jaxgait.plot.histories import picture
 from jaxgait.plot.strides import over_stride
 from jaxgait.plot.style import save, style
@@ -68,7 +68,7 @@ GAP, TITLE = 30, 45
 
 def still(run: xr.Dataset, at: float) -> np.ndarray:
     """One frame of an animation without curves and words, as an image without its margin."""
-    with mock.patch.multiple(stage, HEIGHT=HEIGHT, WIDTH=WIDTH):
+    with mock.patch.multiple(film_layout, HEIGHT=HEIGHT, WIDTH=WIDTH):
         moving = animate(run, speed=float(run.time[-1] - run.time[0]), fps=FRAMES, curves=False)
     figure = moving.figure
     for words in (*figure.legends, *(child for ax in figure.axes for child in (ax.title, ax.get_legend()))):

@@ -16,8 +16,8 @@ from jaxgait.native import kept, looped
 from jaxgait.outcome import IncompleteRun, Outcome, failures
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default
-from jaxgait.solve.lost import described, step_of
 from jaxgait.solve.periodic import Point, ReturnMap, iterated
+from jaxgait.solve.return_failures import described, step_of
 from jaxgait.solve.sections import check_section
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
 from jaxgait.solve.steps import as_points

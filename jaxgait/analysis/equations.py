@@ -14,8 +14,8 @@ from jaxgait.analysis.branches import System, Walk, tangents
 from jaxgait.native import kept
 from jaxgait.parameters import with_parameters
 from jaxgait.precision import float64_default, in_force
-from jaxgait.solve.lost import why_lost
 from jaxgait.solve.periodic import Closing, ReturnMap, linearised
+from jaxgait.solve.return_failures import why_lost
 from jaxgait.solve.sections import check_section
 from jaxgait.solve.steps import as_point
 from jaxgait.support.checks import shown

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxgait.ensembles.members import Members
 from jaxgait.optimization.evaluate import Boxed, Combined, Evaluated, Extra, Runs, Transient
 from jaxgait.optimization.gradients import evaluator_for
-from jaxgait.optimization.reference import Finer
+from jaxgait.optimization.recheck import Finer
 from jaxgait.optimization.space import Space
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from jaxgait.optimization.parabola import determined
+from jaxgait.optimization.curvature import determined
 
 RANK_TOLERANCE = 1e-6
 """Singular values below this fraction of the largest count as zero: derivatives are only as exact as the solver."""

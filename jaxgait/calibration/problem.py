@@ -23,9 +23,9 @@ from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated, extent
 from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.request_batching import Ask, together
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.statuses import UNSTABLE
-from jaxgait.optimization.together import Ask, together
 from jaxgait.parameters import with_parameters
 from jaxgait.run import Run, Sampling
 from jaxgait.support.checks import nearest

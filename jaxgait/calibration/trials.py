@@ -23,7 +23,7 @@ from jaxgait.model import Model, as_model
 from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.gradients import Task, evaluator_for
-from jaxgait.optimization.reference import Finer
+from jaxgait.optimization.recheck import Finer
 from jaxgait.optimization.space import Space, given_start, parted
 from jaxgait.parameters import ParameterError
 from jaxgait.plausible import ImplausibleValue

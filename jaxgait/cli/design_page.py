@@ -25,10 +25,10 @@ from jaxgait.optimization.evaluate import differences
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.gradients import Task, begun, evaluator_for
+from jaxgait.optimization.neighbourhood import STEPS
 from jaxgait.optimization.optimum import Local, Optimum
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space, variable
-from jaxgait.optimization.surroundings import STEPS
 from jaxgait.outcome import failures
 from jaxgait.plot import designs, fronts, sensitivities
 from jaxgait.plot.jumps import instants

@@ -19,7 +19,7 @@ from jaxgait.measure import Observe, mask, observed
 from jaxgait.model import Model, State
 from jaxgait.native import Lanes, Program, lanes_of, looped, native, program_for_all_values, program_of
 from jaxgait.native.identity import identity
-from jaxgait.native.recent import Recent
+from jaxgait.native.lru_cache import LRUCache
 from jaxgait.native.stored import afresh, signature
 from jaxgait.parameters import parameters, with_parameters
 from jaxgait.run import Run, Sampling
@@ -271,7 +271,7 @@ def _program_of(model: Model, values: Mapping[str, ArrayLike], job: Job) -> tupl
     return program, dynamic, args[1:]
 
 
-_programs = Recent(_PROGRAMS)  # tracing a program takes seconds
+_programs = LRUCache(_PROGRAMS)  # tracing a program takes seconds
 
 
 def _key(dynamic: Any, static: Any, values: dict[str, Array], job: Job) -> Any:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from jaxgait.ensembles.disk_space import disk_bytes, disk_files, free_bytes, free_files
 from jaxgait.ensembles.driver import ensemble, plan_of
 from jaxgait.ensembles.members import Members
 from jaxgait.ensembles.plan import Plan, bytes_per_member, compile_blocks, default_workers
-from jaxgait.ensembles.room import disk_bytes, disk_files, free_bytes, free_files
 from jaxgait.ensembles.store import finished, root_of
 from jaxgait.ensembles.workers import Results, run_blocks
 from jaxgait.model import Model

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxgait.native.facts import facts
+from jaxgait.native.code_facts import facts
 
 
 class Opaque(ValueError):

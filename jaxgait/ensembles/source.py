@@ -36,8 +36,8 @@ import numpy as np
 import jaxgait
 from jaxgait.ensembles.objects import Opaque, is_plain, parts_of, state_of
 from jaxgait.ensembles.syntax import alone, assigned, body, syntax, tree_of
-from jaxgait.native.facts import facts
-from jaxgait.native.surroundings import changed_since_import, defined_there
+from jaxgait.native.code_facts import facts
+from jaxgait.native.dependencies import changed_since_import, defined_there
 from jaxgait.support.libraries import is_installed
 
 NO_NUMBERS = frozenset({"support", "registry", "report", "plot", "cli", "ensembles", "optimization"})

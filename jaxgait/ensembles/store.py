@@ -32,11 +32,11 @@ import numpy as np
 
 from jaxgait.ensembles import checksums, locks
 from jaxgait.ensembles.checksums import COMPLETE, LABELS, MANIFEST, MAX_NAMED, METADATA, PLAN, SCHEMA_VERSION, STATUS
+from jaxgait.ensembles.disk_space import lack
 from jaxgait.ensembles.fingerprint import differences, fingerprint
 from jaxgait.ensembles.labels import Description, attributes, coordinates, descriptions, with_promotions
 from jaxgait.ensembles.objects import Opaque
 from jaxgait.ensembles.plan import Plan, fill_value
-from jaxgait.ensembles.room import lack
 from jaxgait.solve.dataset import made_by
 from jaxgait.support import checks, files, xr
 from jaxgait.support.checks import by_name
@@ -267,9 +267,9 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
         raise StoreError(f"{root}: damaged: {damage}; read_store(path, check=False) reads it as it is")
     if any(checksums.unfinished(root)) and locks.is_free(root / LOCK):
         checksums.warn_of_interruption(root)
-    lasting, place = store_library("jaxgait.ensembles.lasting"), root.absolute()  # wherever the process goes later
+    library, place = store_library("jaxgait.ensembles.snapshot_store"), root.absolute()  # if the process moves later
     try:
-        data = xr.open_zarr(lasting.LastingStore(place, read_only=True), chunks=None)
+        data = xr.open_zarr(library.SnapshotStore(place, read_only=True), chunks=None)
     except (FileNotFoundError, ValueError) as error:
         if not (root / PLAN).is_file():
             raise StoreError(f"{root} is not a Zarr store: give the directory that --store or store= named") from error

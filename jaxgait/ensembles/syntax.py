@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
-from jaxgait.support.codes import codes as all_codes
+from jaxgait.support.code_objects import codes as all_codes
 from jaxgait.support.notes import without_library_warnings
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -12,7 +12,7 @@ from jax.extend.core import ClosedJaxpr, Literal
 
 from jaxgait.native.functions import expanded
 from jaxgait.native.instructions import SUPPORTED
-from jaxgait.native.once import ONCE
+from jaxgait.native.materialization import ONCE
 from jaxgait.native.primitives import CALLS, Branches, Call, passed, read
 
 COMMUTATIVE = frozenset(["add", "add_any", "and", "eq", "max", "min", "mul", "ne", "or", "xor"])

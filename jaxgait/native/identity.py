@@ -9,9 +9,9 @@ equinox read are included.
 
 Functions whose behaviour cannot be determined have no identity, and are traced: those with state (a lock, an open file,
 a generator, a traced value, a cache), and in a user's own code everything that may depend on something else: `eval`,
-`open`, names computed at run time, modules passed as values, random numbers and the clock (`jaxgait.native.chance`),
-and modules not known to be pure. Changes to the data of libraries from outside, such as a coefficient in diffrax's
-tables, are not detected.
+`open`, names computed at run time, modules passed as values, random numbers and the clock
+(`jaxgait.native.randomness`), and modules not known to be pure. Changes to the data of libraries from outside, such as
+a coefficient in diffrax's tables, are not detected.
 
 Within a process (`own`), such functions do have an identity, by everything else: a changed global variable of a
 function that also reads a file makes another program, a changed file does not.
@@ -41,8 +41,8 @@ import jaxtyping
 import numpy as np
 from jax.core import Tracer
 
-from jaxgait.native.facts import facts
-from jaxgait.native.surroundings import (
+from jaxgait.native.code_facts import facts
+from jaxgait.native.dependencies import (
     COMPILER,
     LIBRARIES,
     PACKAGE,
@@ -61,8 +61,8 @@ from jaxgait.native.surroundings import (
 
 MADE_OF = "__made_of__"
 """Attribute of functions with internal state: what determines their behaviour."""
-_CACHE = ("chance", "disk", "facts", "identity", "recent", "stored", "surroundings")
-_REGISTERS = ("registry", "support.libraries", "support.received")
+_CACHE = ("code_facts", "dependencies", "disk", "identity", "lru_cache", "randomness", "stored")
+_REGISTERS = ("registry", "support.libraries", "support.unpickled")
 CACHE_MODULES = frozenset([f"{COMPILER}.{name}" for name in _CACHE] + [f"{PACKAGE}.{name}" for name in _REGISTERS])
 """Modules that keep and find programs and classes, which affects none of them."""
 

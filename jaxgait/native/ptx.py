@@ -36,8 +36,8 @@ from jaxgait.native.code import Code, Unsupported
 from jaxgait.native.functions.library import FUNCTIONS
 from jaxgait.native.instructions import Writer
 from jaxgait.native.loops import Emitter
+from jaxgait.native.lru_cache import LRUCache
 from jaxgait.native.reading import Reader
-from jaxgait.native.recent import Recent
 from jaxgait.native.threads import Thread
 
 BLOCK_THREADS = (64, 256)
@@ -144,7 +144,7 @@ TARGET = "__gpu$xla.gpu.ptx"
 MAX_IN_THREAD = 16
 """Numbers up to which an array is kept in registers; a thread has 255, each half a float64."""
 
-_written = Recent(16)
+_written = LRUCache(16)
 """Text of kernels by name."""
 
 

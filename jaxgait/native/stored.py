@@ -28,12 +28,12 @@ from jax._src.core import trace_state_clean  # see jaxgait.precision
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
 from jaxgait.native import calls, disk
-from jaxgait.native.chance import remembered, watched
+from jaxgait.native.dependencies import foreign, opened, settings
 from jaxgait.native.identity import identity, made_of
+from jaxgait.native.lru_cache import LRUCache
 from jaxgait.native.program import native
-from jaxgait.native.recent import Recent
+from jaxgait.native.randomness import remembered, watched
 from jaxgait.native.refilling import TOGETHER, Lanes, lanes_of
-from jaxgait.native.surroundings import foreign, opened, settings
 from jaxgait.support import machine
 from jaxgait.support.notes import note, reminding, warn_user
 
@@ -277,7 +277,7 @@ class _Kept:
     def __init__(self, function: Callable[..., Any], assured: Sequence[str]) -> None:
         self._function, self._assured = function, assured
         self._native = native(function, assured=assured)
-        self._programs = Recent(_KEPT)
+        self._programs = LRUCache(_KEPT)
         self._fixed: deque[Any] = deque(maxlen=_KEPT)
         """Keys of programs without code of the user's own, which may change."""
 

@@ -28,14 +28,14 @@ from jaxgait.optimization.epigraph import KINKED, RAISED
 from jaxgait.optimization.evaluate import SINCE, Runs, with_magnitudes
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.goals import Goal, Limit, Objective
+from jaxgait.optimization.gradient_checks import gradient_fault
 from jaxgait.optimization.gradients import Task, begun, evaluator_for
 from jaxgait.optimization.methods import FALLBACK, GRADIENT_FREE, LIMITED, METHODS, SearchSettings
 from jaxgait.optimization.optimum import Optimum
-from jaxgait.optimization.reference import Finer
+from jaxgait.optimization.recheck import Finer
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Box, Starts, finite_number, parted, search_space
-from jaxgait.optimization.trust import gradient_fault
 from jaxgait.parameters import ParameterError, in_own_unit, parameter_info, with_parameters
 from jaxgait.report import labels
 from jaxgait.run import Sampling
@@ -96,10 +96,10 @@ def optimize(
         subject_to: limits, as texts ("peak_flexion >= 60") or made by `at_least` and `at_most`. They are met to 1e-8 of
             their value (zero: of the measure's magnitude within the bounds); of an array, by every element.
         method: see `jaxgait.optimization.methods`; "auto" is SLSQP. If the gradient is "auto" too, it is compared with
-            differences of runs at the starts: if it is unreliable (see `jaxgait.optimization.trust`), or the scheme has
-            none (the LCP walker's), "auto" is COBYQA, without gradients. If the gradient becomes unreliable during a
-            search, that start continues from its best point by COBYQA; with a method chosen by name it stops. The
-            result reports this.
+            differences of runs at the starts: if it is unreliable (see `jaxgait.optimization.gradient_checks`), or the
+            scheme has none (the LCP walker's), "auto" is COBYQA, without gradients. If the gradient becomes unreliable
+            during a search, that start continues from its best point by COBYQA; with a method chosen by name it stops.
+            The result reports this.
         gradient: "gait": of the periodic gait, by implicit differentiation; "run": through the entire run;
             "differences": central differences of entire runs. "auto" uses the gait if the model is driven, all measures
             need only one stride, and the gait is found from at least one start (with `across`: in all its scenarios);

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Float
 
-from jaxgait.optimization.balancing import ACTIVE_SLACK, active_normals, clip_to_box, shared_balance
+from jaxgait.optimization.active_constraints import ACTIVE_SLACK, active_normals, clip_to_box, shared_balance
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.methods import (
@@ -26,9 +26,9 @@ from jaxgait.optimization.methods import (
     SearchEnd,
     SearchSettings,
 )
+from jaxgait.optimization.request_batching import Ask
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.together import Ask
 
 RAISED = ("SLSQP", "COBYQA")
 """Methods that solve the smooth problem."""
@@ -138,7 +138,7 @@ def worst_balance(
 
     Returns:
         Norm of the unbalanced slope, in units of the objective per box; the multipliers of bounds and limits as from
-        `jaxgait.optimization.balancing.balance`; and the shares in the worst case, which sum to one.
+        `jaxgait.optimization.active_constraints.balance`; and the shares in the worst case, which sum to one.
     """
     each, normals = goal.each(values), active_normals(space, goal, x, values, slopes)
     size = max(abs(values[0]), FIRST_STEP * np.linalg.norm(slopes[0]))  # the worst of errors may be zero

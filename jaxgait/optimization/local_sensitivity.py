@@ -19,12 +19,12 @@ from jaxgait.model import Model, as_model
 from jaxgait.optimization.design import as_limits, one_objective
 from jaxgait.optimization.evaluate import Evaluated, Runs
 from jaxgait.optimization.goals import Goal, Limit, Objective, name_of
+from jaxgait.optimization.gradient_checks import MAX_DEVIATION
 from jaxgait.optimization.gradients import Task, begun, evaluator_for
 from jaxgait.optimization.methods import NEGLIGIBLE
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.space import Space, given_start, parted, variable
 from jaxgait.optimization.statuses import sentence
-from jaxgait.optimization.trust import MAX_DEVIATION
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import ParameterError, ParameterInfo, is_real, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue

@@ -26,10 +26,10 @@ import scipy
 from jaxtyping import Float
 
 from jaxgait import precision
-from jaxgait.optimization.balancing import clip_to_box, restore_limits
+from jaxgait.optimization.active_constraints import clip_to_box, restore_limits
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import MAX_VIOLATION, Goal
-from jaxgait.optimization.together import Ask
+from jaxgait.optimization.request_batching import Ask
 from jaxgait.support import checks
 from jaxgait.support.notes import FILTERS
 

@@ -28,15 +28,15 @@ from jaxgait.optimization.design import as_limits, check_search, check_stability
 from jaxgait.optimization.evaluate import Evaluated, Runs, with_magnitudes
 from jaxgait.optimization.failures import POPULATION, no_result
 from jaxgait.optimization.goals import MAX_VIOLATION, Goal, Limit, Objective, name_of
+from jaxgait.optimization.gradient_checks import gradient_fault
 from jaxgait.optimization.gradients import Task, begun, evaluator_for
 from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.nsga import evolve
-from jaxgait.optimization.reference import Finer
+from jaxgait.optimization.recheck import Finer
 from jaxgait.optimization.search_text import hardly_resolved
 from jaxgait.optimization.space import Box, Space, Starts, search_space
 from jaxgait.optimization.statuses import meanings
 from jaxgait.optimization.tradeoff import Recorder, rate, trace_front
-from jaxgait.optimization.trust import gradient_fault
 from jaxgait.outcome import INVALID
 from jaxgait.report import labels
 from jaxgait.run import Sampling

@@ -20,16 +20,16 @@ from jaxgait.optimization.evaluate import Counted, Evaluated, Evaluator
 from jaxgait.optimization.failures import OPTIMUM, Wording, no_result
 from jaxgait.optimization.fingerprint import fingerprint
 from jaxgait.optimization.goals import MAX_VIOLATION, name_of
+from jaxgait.optimization.gradient_checks import Guard, UnreliableGradient
 from jaxgait.optimization.methods import GRADIENT_FREE, METHODS, SERIAL, SearchEnd, SearchSettings, quiet
+from jaxgait.optimization.neighbourhood import around, tolerated_loss
 from jaxgait.optimization.optimum import Local, Optimum, Reference
+from jaxgait.optimization.request_batching import Ask, together
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.search_tables import tabulate_ends, tabulate_history, tabulate_scenarios
 from jaxgait.optimization.search_text import endings, lost_gradients, rejection_of, unverified
 from jaxgait.optimization.space import Space, parted
 from jaxgait.optimization.statuses import brief
-from jaxgait.optimization.surroundings import around, tolerated_loss
-from jaxgait.optimization.together import Ask, together
-from jaxgait.optimization.trust import Guard, UnreliableGradient
 from jaxgait.parameters import with_parameters
 from jaxgait.support.notes import waiting
 

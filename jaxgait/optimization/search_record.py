@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jaxgait.model import Model
-from jaxgait.optimization.balancing import balance
+from jaxgait.optimization.active_constraints import balance
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.epigraph import worst_balance
 from jaxgait.optimization.methods import SearchEnd, SearchSettings

@@ -10,6 +10,7 @@ from jaxgait.ensembles.validity import rejection
 from jaxgait.optimization.basins import SAME_OPTIMUM
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Extra
+from jaxgait.optimization.gradient_checks import MAX_DEVIATION
 from jaxgait.optimization.methods import (
     BY_TOLERANCE,
     FIRST_STEP,
@@ -24,7 +25,6 @@ from jaxgait.optimization.optimum import AGREEMENT, CONSTANT, NO_OPTIMUM, ON_THE
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.search_record import SearchRecord
 from jaxgait.optimization.statuses import UNSTABLE, sentence
-from jaxgait.optimization.trust import MAX_DEVIATION
 from jaxgait.outcome import INVALID
 
 NEARBY = 0.02

@@ -19,15 +19,15 @@ from jaxtyping import Float, Int
 from tqdm import tqdm
 
 from jaxgait.model import Model
-from jaxgait.optimization.balancing import active_normals, shared_balance
+from jaxgait.optimization.active_constraints import active_normals, shared_balance
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.failures import ENDS, no_result
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.methods import METHODS, SETTLED_EXTENT, SearchSettings, quiet
+from jaxgait.optimization.request_batching import Ask, together
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.together import Ask, together
 from jaxgait.outcome import NoResult
 
 TIED_LOSSES = (1e-7, 1e-4)

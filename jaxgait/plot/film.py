@@ -26,8 +26,8 @@ from matplotlib.figure import Figure
 from jaxgait.ensembles.results import open_result
 from jaxgait.model import Model
 from jaxgait.plot.encoding import INSTALL, MAX_RATE, WRITERS, drawn_once, encoder, only_moving
+from jaxgait.plot.film_layout import Stage, laid_out
 from jaxgait.plot.scene import Scene, alike, cut_off, scene
-from jaxgait.plot.stage import Stage, laid_out
 from jaxgait.plot.style import style
 from jaxgait.plot.timeline import length
 from jaxgait.support import checks, files

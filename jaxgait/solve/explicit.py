@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.model import State
-from jaxgait.native.once import computed_once
+from jaxgait.native.materialization import computed_once
 
 Weights: TypeAlias = Float[np.ndarray, " _"]
 Row: TypeAlias = tuple[float, Weights]

@@ -50,7 +50,6 @@ from jaxgait.precision import Precision, float64_default, in_force
 from jaxgait.run import Events, Sampling, Trajectory
 from jaxgait.scheme import Mode, Scheme
 from jaxgait.solve.checks import check_model, check_state, check_transitions
-from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.rosenbrock import Ros4
 from jaxgait.solve.samples import SampleRecorder
 from jaxgait.solve.segments import Engine
@@ -63,6 +62,7 @@ from jaxgait.solve.solvers import (
     tolerances,
 )
 from jaxgait.solve.steps import start_state
+from jaxgait.solve.time_resolution import Resolving
 from jaxgait.support import checks
 from jaxgait.support.units import seconds
 

@@ -13,7 +13,7 @@ import jax
 from jaxgait.definition import RESERVED, Variable, name_taken, parameter_names
 from jaxgait.states import state_variables
 from jaxgait.support.checks import first_few, not_in_files
-from jaxgait.support.codes import codes
+from jaxgait.support.code_objects import codes
 
 PHASE = "phase"
 """The variable of a result that holds the phase at each sample, if the motion has several."""

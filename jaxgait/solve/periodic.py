@@ -33,7 +33,7 @@ from jaxgait.parameters import check_single
 from jaxgait.precision import Precision, cast, float64_default, in_force
 from jaxgait.roots import CONVERGED, Root, Rule, root
 from jaxgait.solve.checks import check_map, check_model
-from jaxgait.solve.lost import why_lost
+from jaxgait.solve.return_failures import why_lost
 from jaxgait.solve.return_maps import (
     Coordinates,
     PoincareMap,

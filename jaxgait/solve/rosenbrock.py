@@ -33,7 +33,7 @@ from jaxtyping import Array
 
 from jaxgait.mechanics import linalg
 from jaxgait.model import State
-from jaxgait.native.once import computed_once, derivatives_once
+from jaxgait.native.materialization import computed_once, derivatives_once
 from jaxgait.native.primitives import Call, read
 from jaxgait.solve.dense import StageInterpolation
 from jaxgait.solve.explicit import combine

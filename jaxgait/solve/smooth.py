@@ -25,7 +25,6 @@ from jaxgait.run import Sampling, Trajectory
 from jaxgait.scheme import Mode, Retry, Scheme
 from jaxgait.solve.checks import check_state
 from jaxgait.solve.derivatives import first_or_nan, forward_only, nan_if_missing, reverse_only
-from jaxgait.solve.resolving import Resolving, resolution
 from jaxgait.solve.rosenbrock import AbstractRosenbrock, Rodas4, Ros4
 from jaxgait.solve.solvers import (
     as_solver,
@@ -36,8 +35,9 @@ from jaxgait.solve.solvers import (
     numerics_of,
     tolerances,
 )
+from jaxgait.solve.step_monitor import Watching, located
 from jaxgait.solve.steps import all_finite, start_state
-from jaxgait.solve.watch import Watching, located
+from jaxgait.solve.time_resolution import Resolving, resolution
 from jaxgait.support import checks
 from jaxgait.support.units import seconds
 

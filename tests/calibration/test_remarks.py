@@ -82,7 +82,7 @@ def test_starts_that_end_at_fits_as_good_are_named(estimated, bend, alike):
 
 @pytest.mark.parametrize("names", [("one",), ("one", "two")])
 def test_the_gait_is_judged_with_the_model_s_own_tolerances(names):
-    """As in tests/optimization/test_reference.py: coarse steps amplify a weakly damped oscillation."""
+    """As in tests/optimization/test_recheck.py: coarse steps amplify a weakly damped oscillation."""
     weak, phase = with_parameters(Swinging(), {"c": 0.005}), np.arange(40) / 40
     curve = over_phase(phase, 2.0 * np.cos(2.0 * np.pi * phase), unit="1")
     trials = [Trial(curve, given={"c": 0.005 + 1e-5 * i}, name=name) for i, name in enumerate(names)]

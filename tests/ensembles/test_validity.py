@@ -13,7 +13,7 @@ from jaxgait.ensembles.validity import valid_members
 from jaxgait.ensembles.workers import run_blocks
 from jaxgait.outcome import INVALID, IncompleteRun
 from jaxgait.parameters import ParameterError
-from jaxgait.plot.explorer.choice import spread
+from jaxgait.plot.explorer.selection import spread
 from jaxgait.plot.table import table
 
 MEMBERS = {"mass": [70.0, -3.0, np.nan, 80.0], "stiffness": [20.0, 25.0]}

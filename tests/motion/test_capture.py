@@ -15,9 +15,9 @@ from jaxgait.models import Prosthesis
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture import ground, maps
 from jaxgait.motion.capture.coordinates import HIP_IN_PELVIS, NAMES, from_angles, leg_angles, with_one_flexion
-from jaxgait.motion.capture.finding import leg_of
 from jaxgait.motion.capture.joints import hip_centre
 from jaxgait.motion.capture.leg import Options
+from jaxgait.motion.capture.leg_source import leg_of
 from jaxgait.motion.capture.smoothing import fill, lowpass
 from jaxgait.motion.capture.walk import measure, walk_stride
 from jaxgait.motion.drive import reference_gait, stride_drive, synthetic_recording

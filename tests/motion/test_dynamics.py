@@ -28,9 +28,9 @@ from jaxgait.motion.capture.dynamics import (
     labelled,
     strides_dynamics,
 )
-from jaxgait.motion.capture.finding import leg_of
 from jaxgait.motion.capture.ground import load_of
 from jaxgait.motion.capture.leg import Options
+from jaxgait.motion.capture.leg_source import leg_of
 from jaxgait.motion.capture.tables import stride_curves
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.embedded import gait_record, joint_loads

@@ -7,10 +7,10 @@ import pytest
 
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture import leg_warnings
-from jaxgait.motion.capture.finding import leg_of
+from jaxgait.motion.capture.frozen_markers import frame_warnings, repeated_positions, without_repeats
 from jaxgait.motion.capture.leg import Options
+from jaxgait.motion.capture.leg_source import leg_of
 from jaxgait.motion.capture.maps import find
-from jaxgait.motion.capture.repeats import frame_warnings, repeated_positions, without_repeats
 from jaxgait.motion.capture.smoothing import fill, lowpass
 from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.readers import read_recording

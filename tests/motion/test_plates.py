@@ -10,9 +10,9 @@ import pytest
 
 from jaxgait.motion import MotionFormatError, MotionWarning
 from jaxgait.motion.capture import weight
-from jaxgait.motion.capture.finding import leg_of
 from jaxgait.motion.capture.ground import load_of
 from jaxgait.motion.capture.leg import Options
+from jaxgait.motion.capture.leg_source import leg_of
 from jaxgait.motion.capture.plates import all_foreign
 from jaxgait.motion.capture.remarks import merged_lines
 from jaxgait.motion.capture.walk import measure

@@ -10,11 +10,11 @@ import xarray as xr
 
 from jaxgait.motion import MotionWarning
 from jaxgait.motion.capture import tables
-from jaxgait.motion.capture.belt import belt_of
 from jaxgait.motion.capture.coordinates import leg_angles
 from jaxgait.motion.capture.leg import Options
 from jaxgait.motion.capture.strides import FLAT
 from jaxgait.motion.capture.tables import SPATIOTEMPORAL, side_means, spatiotemporal, stride_curves, trial_curves
+from jaxgait.motion.capture.treadmill import belt_of
 from jaxgait.motion.capture.trials import together
 from jaxgait.motion.capture.walk import measure, measure_both
 from jaxgait.motion.drive import reference_gait, synthetic_recording

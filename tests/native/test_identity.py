@@ -21,9 +21,9 @@ from scipy import special
 
 from jaxgait.mechanics.contact import KelvinVoigt, UnilateralSpring
 from jaxgait.models import Bungee
-from jaxgait.native import arrays, calls, compiled, disk, identity, stored, surroundings
+from jaxgait.native import arrays, calls, compiled, dependencies, disk, identity, stored
+from jaxgait.native.dependencies import foreign, opened
 from jaxgait.native.identity import identity as identity_of
-from jaxgait.native.surroundings import foreign, opened
 from jaxgait.support import libraries
 from tests.native.programs import tower
 from tests.unusual import UNUSUAL, unusual
@@ -417,18 +417,18 @@ def test_named_tuples_have_an_identity(tmp_path):
 
 
 def test_a_file_of_this_package_that_changed_after_the_import_has_no_identity(monkeypatch):
-    monkeypatch.setattr(surroundings, "_IMPORTED", 0)
-    surroundings._package.cache_clear()
+    monkeypatch.setattr(dependencies, "_IMPORTED", 0)
+    dependencies._package.cache_clear()
     assert identity_of(X) is None
-    surroundings._package.cache_clear()
+    dependencies._package.cache_clear()
 
 
 def test_a_library_that_changed_after_the_import_has_no_identity(monkeypatch):
     """After an update in a running notebook, what was traced with the old one was stored for the new one."""
-    monkeypatch.setattr(identity, "scanned", surroundings.scanned.__wrapped__)
+    monkeypatch.setattr(identity, "scanned", dependencies.scanned.__wrapped__)
     assert identity_of(jnp.sin) is not None
-    monkeypatch.setattr(surroundings, "_package", str)
-    monkeypatch.setattr(surroundings, "_IMPORTED", 0)
+    monkeypatch.setattr(dependencies, "_package", str)
+    monkeypatch.setattr(dependencies, "_IMPORTED", 0)
     assert identity_of(jnp.sin) is None and identity_of(X) is None
 
 
@@ -598,7 +598,7 @@ def test_libraries_in_a_folder_of_any_name_are_stored_and_found(tmp_path):
         for entry in os.scandir(folder):
             if not (site / entry.name).exists():
                 (site / entry.name).symlink_to(entry.path)
-    folders = [str(site), str(pathlib.Path(surroundings.__file__).parents[2])]
+    folders = [str(site), str(pathlib.Path(dependencies.__file__).parents[2])]
     env = {**os.environ, "JAXGAIT_CACHE": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join(folders)}
     command = [tmp_path / "bare" / "bin" / "python", "-c", RUN, own]
     counts = []
@@ -734,7 +734,7 @@ def test_functions_that_are_put_into_libraries_are_found_until_they_are_gone(mon
 
 def test_what_libraries_hold_is_looked_into_once(monkeypatch):
     before = list(foreign())
-    monkeypatch.setattr(surroundings, "_is_foreign", None)
+    monkeypatch.setattr(dependencies, "_is_foreign", None)
     assert list(foreign()) == before
 
 

@@ -8,7 +8,7 @@ from jax.experimental import io_callback
 
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.native import compiled, native
-from jaxgait.native.once import computed_once
+from jaxgait.native.materialization import computed_once
 from jaxgait.native.regions import Block, Kernel, partition
 from jaxgait.solve.smooth import Smooth, integrate
 from tests.native.programs import tower

@@ -9,7 +9,7 @@ import pytest
 
 from jaxgait.native import explain, looped, ptx
 from jaxgait.native.looping import LOOP
-from jaxgait.native.recent import Recent
+from jaxgait.native.lru_cache import LRUCache
 from tests.native.test_looping import PROGRAMS
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
@@ -88,7 +88,7 @@ def test_a_fault_of_the_compiler_costs_only_speed(monkeypatch):
         raise RuntimeError("No available targets are compatible with triple")
 
     monkeypatch.setattr("jaxgait.native.ptx._machine", fails)
-    monkeypatch.setattr("jaxgait.native.ptx._written", Recent(1))
+    monkeypatch.setattr("jaxgait.native.ptx._written", LRUCache(1))
     monkeypatch.setenv("JAXGAIT_CACHE", "off")
     with pytest.warns(RuntimeWarning, match="leaves a loop to XLA: RuntimeError\\('No available targets"):
         text = lowered(PROGRAMS["real"][0], jnp.ones(3))

@@ -15,7 +15,7 @@ from jaxgait.optimization import at_least, at_most, front, optimize, sensitiviti
 from jaxgait.optimization.evaluate import with_magnitudes
 from jaxgait.optimization.goals import Goal, Limit, limit
 from tests.optimization.oscillator import Oscillator
-from tests.optimization.test_trust import Limited
+from tests.optimization.test_gradient_checks import Limited
 
 QUICK = {"progress": False, "duration": 1.0, "samples": 20}
 

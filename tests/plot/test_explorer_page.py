@@ -8,9 +8,9 @@ import xarray as xr
 
 import jaxgait
 from jaxgait.plot.explorer import explore, page
-from jaxgait.plot.explorer.choice import spread
 from jaxgait.plot.explorer.page import phase_plane
 from jaxgait.plot.explorer.playback import Pack, frames, rigid
+from jaxgait.plot.explorer.selection import spread
 from jaxgait.plot.scale import boundaries
 from jaxgait.plot.table import table
 from tests.plot.explorer import Gentle, needs_plotly, unpacked

@@ -16,8 +16,8 @@ from PIL import Image
 import jaxgait
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.plot import encoding, film
+from jaxgait.plot.film_layout import pace_text
 from jaxgait.plot.scene import Curve, Limb, Scene, View, cut_off, scene
-from jaxgait.plot.stage import pace_text
 from jaxgait.plot.style import PALETTE
 
 

@@ -12,8 +12,8 @@ from jaxgait.models.bungee.model import Bungee
 from jaxgait.models.walker.smooth import Walker
 from jaxgait.run import Sampling
 from jaxgait.solve.hybrid import EventDriven
-from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.smooth import Smooth
+from jaxgait.solve.time_resolution import Resolving
 from tests.oscillator import Oscillator
 
 

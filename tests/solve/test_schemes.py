@@ -21,9 +21,9 @@ from jaxgait.run import Sampling
 from jaxgait.solve.dataset import as_attribute, scheme_options
 from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.prescribed import Prescribed
-from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.schemes import scheme_for, schemes
 from jaxgait.solve.smooth import Smooth
+from jaxgait.solve.time_resolution import Resolving
 from tests.solve.swing import Harmonic
 
 

@@ -11,11 +11,11 @@ from jaxgait.mechanics.spatial import Link, hinge
 from jaxgait.models.tree import TreeModel
 from jaxgait.solve.explicit import RK4, Tsit5
 from jaxgait.solve.hybrid import EventDriven
-from jaxgait.solve.resolving import Resolving
 from jaxgait.solve.rosenbrock import Ros4
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.smooth import Smooth
 from jaxgait.solve.solvers import SOLVERS, as_solver
+from jaxgait.solve.time_resolution import Resolving
 from jaxgait.solve.verner import Verner8
 from tests.oscillator import Oscillator
 from tests.solve.problems import SLOPE

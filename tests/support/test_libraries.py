@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from jaxgait.ensembles import source
-from jaxgait.native import surroundings
+from jaxgait.native import dependencies
 from jaxgait.support import checks, libraries
 from jaxgait.support.libraries import is_installed
 
@@ -36,7 +36,7 @@ def test_installations_in_any_folder_of_the_path_are_libraries(tmp_path, monkeyp
             seen = {name: path.replace(str(tmp_path), f"{tmp_path}/.") for name, path in paths.items()}
             found = {name for name in paths if is_installed((seen if entry == "." else paths)[name])}
             assert found == set(installed), entry
-    assert surroundings.owner(paths["lib.py"], "lib") == "own"  # (no longer on the path)
+    assert dependencies.owner(paths["lib.py"], "lib") == "own"  # (no longer on the path)
 
 
 def test_relative_folders_of_the_path_are_those_of_the_current_folder(tmp_path, monkeypatch):
@@ -67,7 +67,7 @@ def test_a_checkout_contains_no_libraries(tmp_path, monkeypatch):
     (tmp_path / "prepared-1.0.dist-info").mkdir()  # without a record
     monkeypatch.setattr(sys, "path", [str(tmp_path), tmp_path, str(tmp_path / "missing"), *sys.path])
     assert not is_installed(str(tmp_path / "own.py"))
-    assert surroundings.owner(surroundings.__file__, surroundings.__name__) == "package"
+    assert dependencies.owner(dependencies.__file__, dependencies.__name__) == "package"
 
 
 def test_installations_in_any_folder_are_listed(tmp_path, monkeypatch):

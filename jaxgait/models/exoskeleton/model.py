@@ -44,9 +44,9 @@ from jaxtyping import Array, Bool, Float
 from jaxgait.mechanics.linalg import norm
 from jaxgait.model import Model, Numerics, Scalar, Variable, derived, parameter
 from jaxgait.models.exoskeleton import dynamics, vectors
+from jaxgait.models.exoskeleton.continuity import warn_of_jumps
 from jaxgait.models.exoskeleton.elements import Planar, Spatial
-from jaxgait.models.exoskeleton.joining import warn_of_jumps
-from jaxgait.models.exoskeleton.observed import PLANAR, SPATIAL
+from jaxgait.models.exoskeleton.observables import PLANAR, SPATIAL
 from jaxgait.models.exoskeleton.tree import Chain, Real, RodLink, mass_table
 from jaxgait.models.exoskeleton.walking import JoinedGait, WalkingGait
 from jaxgait.parameters import CHOSEN, ParameterError

@@ -47,7 +47,7 @@ from jaxgait.models.tree.checks import (
     index_of,
     named_fault,
 )
-from jaxgait.models.tree.given import contacts_by_name, drives_by_name, links_by_name, start_by_name
+from jaxgait.models.tree.inputs import contacts_by_name, drives_by_name, links_by_name, start_by_name
 from jaxgait.models.tree.loads import Loads, driven, grounded, wrenches
 from jaxgait.models.tree.motions import Jumps, jumps
 from jaxgait.models.tree.parts import ContactPoint, Force, JointDrive, LockedJoint, PrescribedJoint, Rotor, Torque

@@ -28,7 +28,6 @@ from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
 from jaxgait.run import Run
 from jaxgait.solve.hybrid import hybrid
-from jaxgait.solve.lost import why_lost
 from jaxgait.solve.periodic import (
     CONVERGED,
     MAX_ITERATIONS,
@@ -38,6 +37,7 @@ from jaxgait.solve.periodic import (
     checked_search,
     fixed_point,
 )
+from jaxgait.solve.return_failures import why_lost
 from jaxgait.support.checks import by_name, of_class
 
 PAPER_POINT = (0.19357318, -1.43542848, -1.11795551)

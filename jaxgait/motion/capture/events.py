@@ -87,7 +87,7 @@ def source_warnings(feet: Sequence[tuple[Leg, StrideEvents]]) -> list[str]:
 
     Examples:
         >>> from jaxgait.motion.capture.events import events_of, source_warnings
-        >>> from jaxgait.motion.capture.finding import leg_of
+        >>> from jaxgait.motion.capture.leg_source import leg_of
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> leg = leg_of(synthetic_recording(reference_gait()), "right")
         >>> source_warnings([(leg, events_of(leg, None))])
@@ -108,7 +108,7 @@ def mark_warnings(leg: Leg, events: StrideEvents) -> list[str]:
 
     Examples:
         >>> from jaxgait.motion.capture.events import events_of, mark_warnings
-        >>> from jaxgait.motion.capture.finding import leg_of
+        >>> from jaxgait.motion.capture.leg_source import leg_of
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> leg = leg_of(synthetic_recording(reference_gait()), "right")
         >>> mark_warnings(leg, events_of(leg, None))  # without marks

@@ -69,7 +69,7 @@ def least_force(leg: Leg) -> float:
 
     Examples:
         >>> from jaxgait.motion.capture.ground import least_force
-        >>> from jaxgait.motion.capture.finding import leg_of
+        >>> from jaxgait.motion.capture.leg_source import leg_of
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> print(round(least_force(leg_of(synthetic_recording(reference_gait()), "right"))))  # of an adult
         148
@@ -123,7 +123,7 @@ def slanted(leg: Leg, plate: GroundReaction) -> bool:
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.motion.capture.finding import leg_of
+        >>> from jaxgait.motion.capture.leg_source import leg_of
         >>> from jaxgait.motion.capture.ground import slanted
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> from jaxgait.motion.recording import GroundReaction

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from jaxgait.motion.capture.axes import axes_of, handed
+from jaxgait.motion.capture.frozen_markers import MAX_MARKER_SPEED, without_repeats
 from jaxgait.motion.capture.joints import Joints, joints
 from jaxgait.motion.capture.leg import Leg, Options, Plane, Signal
 from jaxgait.motion.capture.maps import OTHER_SIDE, MarkerSet
-from jaxgait.motion.capture.repeats import MAX_MARKER_SPEED, without_repeats
 from jaxgait.motion.capture.smoothing import (
     describe_lowpass,
     described_gaps,
@@ -20,7 +20,7 @@ from jaxgait.motion.capture.smoothing import (
     lowpass,
     rate_warnings,
 )
-from jaxgait.motion.capture.standing import standing_of, standing_remarks, standing_warnings
+from jaxgait.motion.capture.static_trial import standing_of, standing_remarks, standing_warnings
 from jaxgait.motion.recording import Recording
 from jaxgait.support.checks import count_of, first_few
 

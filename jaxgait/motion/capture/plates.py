@@ -195,7 +195,7 @@ def all_foreign(leg: Leg) -> bool:
     """Whether the centres of pressure of all contacts in a trial, as far as known, are away from both feet.
 
     Examples:
-        >>> from jaxgait.motion.capture.finding import leg_of
+        >>> from jaxgait.motion.capture.leg_source import leg_of
         >>> from jaxgait.motion.capture.plates import all_foreign
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> all_foreign(leg_of(synthetic_recording(reference_gait()), "right"))  # without plates

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from jaxgait.motion.capture import events, footing, leg_warnings, plates
+from jaxgait.motion.capture import events, foot_contact, leg_warnings, plates
 from jaxgait.motion.capture.leg import Leg, Options
 from jaxgait.motion.capture.sides import Trial
 from jaxgait.motion.capture.strides import StrideCurve
@@ -36,12 +36,12 @@ class Checked(NamedTuple):
 
 Check: TypeAlias = Callable[[Checked], Sequence[str]]
 
-NOTES: tuple[Check, ...] = (lambda c: footing.footing_notes(c.trial.leg),)
+NOTES: tuple[Check, ...] = (lambda c: foot_contact.footing_notes(c.trial.leg),)
 WARNINGS: tuple[Check, ...] = (
     lambda c: leg_warnings.marker_warnings(c.trial.leg, c.options, c.stride_time),
     lambda c: leg_warnings.side_warnings(c.trial.leg, None if c.trial.other is None else c.trial.other.leg),
     lambda c: leg_warnings.turn_warnings(c.trial.leg, c.options, c.kept),
-    lambda c: footing.footing_warnings(c.trial.leg),
+    lambda c: foot_contact.footing_warnings(c.trial.leg),
     lambda c: plates.plate_warnings(c.trial.leg, c.trial.own.load),
     lambda c: events.mark_warnings(c.trial.leg, c.trial.own.events),
     lambda c: events.source_warnings(c.trial.feet),

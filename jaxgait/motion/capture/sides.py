@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxgait.motion import MotionFormatError
-from jaxgait.motion.capture import agreement, footing
+from jaxgait.motion.capture import agreement, foot_contact
 from jaxgait.motion.capture import strides as cutting
-from jaxgait.motion.capture.belt import Belt, belt_of
 from jaxgait.motion.capture.events import StrideEvents, events_of
 from jaxgait.motion.capture.ground import Load, load_of
 from jaxgait.motion.capture.leg import Leg, Options
 from jaxgait.motion.capture.strides import StrideCurve
+from jaxgait.motion.capture.treadmill import Belt, belt_of
 from jaxgait.motion.capture.trials import check_one_kind
 from jaxgait.motion.recording import Recording
 from jaxgait.support import checks
@@ -105,7 +105,7 @@ def _trials(recordings: Sequence[Recording], side: str, options: Options, done: 
     known = [(t.other, t.own) for t in done if t.other is not None]
     if len(known) == len(recordings):
         return [_trial(own, other) for own, other in known]
-    legs = footing.level_legs(recordings, side, options)
+    legs = foot_contact.level_legs(recordings, side, options)
     return [_trial(_foot(own), None if other is None else _foot(other)) for own, other in legs]
 
 

@@ -110,7 +110,7 @@ def foot_speed(leg: Leg, events: StrideEvents) -> float:
 
     Examples:
         >>> from jaxgait.motion.capture.events import events_of
-        >>> from jaxgait.motion.capture.finding import leg_of
+        >>> from jaxgait.motion.capture.leg_source import leg_of
         >>> from jaxgait.motion.capture.strides import foot_speed
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> leg = leg_of(synthetic_recording(reference_gait()), "right")

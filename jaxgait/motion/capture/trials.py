@@ -197,7 +197,7 @@ def check_one_kind(legs: Sequence[Leg]) -> None:
         MotionFormatError: if there are both, because strides of the same trial would count twice.
 
     Examples:
-        >>> from jaxgait.motion.capture.finding import leg_of
+        >>> from jaxgait.motion.capture.leg_source import leg_of
         >>> from jaxgait.motion.capture.trials import check_one_kind
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> check_one_kind(2 * [leg_of(synthetic_recording(reference_gait()), "right")])

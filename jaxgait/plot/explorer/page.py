@@ -23,9 +23,9 @@ from jaxgait.ensembles.recipe import Recipe, run_recipe, scan_recipe
 from jaxgait.ensembles.results import is_run, open_result
 from jaxgait.model import Model
 from jaxgait.parameters import parameters
-from jaxgait.plot.explorer.choice import extremes, one_of_each_status, spread
 from jaxgait.plot.explorer.lines import lines
 from jaxgait.plot.explorer.playback import Pack, history_labels, measured_histories, one_run, playback, samples_to_play
+from jaxgait.plot.explorer.selection import extremes, one_of_each_status, spread
 from jaxgait.plot.film import usual_pace
 from jaxgait.plot.scale import boundaries, colours, texts
 from jaxgait.plot.scene import scene

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple, no_type_check
 
-from jaxgait.support.codes import codes
+from jaxgait.support.code_objects import codes
 
 _BY_TEXT = ("__import__", "compile", "eval", "exec", "import_module")
 _BY_NAME = ("globals", "locals", "vars")

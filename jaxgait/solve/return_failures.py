@@ -26,7 +26,7 @@ def step_of(return_map: ReturnMap) -> Callable[[Any, Point], tuple[Point, Int[Ar
 
     Examples:
         >>> import jax.numpy as jnp
-        >>> from jaxgait.solve.lost import step_of
+        >>> from jaxgait.solve.return_failures import step_of
         >>> z, code = step_of(lambda model, z: 0.5 * z)(None, jnp.array([2.0]))
         >>> print(z, code)
         [1.] 0
@@ -49,7 +49,7 @@ def why_lost(return_map: Any, model: Any, z0: Float[ArrayLike, " n"], returns: i
     Examples:
         >>> import jax.numpy as jnp
         >>> from jaxgait import RollingWalker
-        >>> from jaxgait.solve.lost import why_lost
+        >>> from jaxgait.solve.return_failures import why_lost
         >>> from jaxgait.solve.periodic import PoincareMap
         >>> why_lost(PoincareMap(), RollingWalker(), jnp.array([0.2, 0.5, 0.3]), returns=1)
         'ended early: fell'
@@ -71,7 +71,7 @@ def described(return_map: ReturnMap, model: Any, code: int, before: str = "") ->
     Examples:
         >>> from jaxgait import RollingWalker
         >>> from jaxgait.outcome import Outcome
-        >>> from jaxgait.solve.lost import described
+        >>> from jaxgait.solve.return_failures import described
         >>> from jaxgait.solve.periodic import PoincareMap
         >>> described(PoincareMap(max_time=2.0), RollingWalker(), Outcome.NO_RETURN)
         'it is not back after 2 s, the max_time'

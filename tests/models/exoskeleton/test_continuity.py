@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxgait.models.exoskeleton.joining import step_mismatch
+from jaxgait.models.exoskeleton.continuity import step_mismatch
 from jaxgait.models.exoskeleton.measures import histories
 from jaxgait.models.exoskeleton.model import five_links, four_links
 from jaxgait.models.exoskeleton.walking import JoinedGait

@@ -53,7 +53,7 @@ def laid_out(scenes: Sequence[tuple[str, Scene]], curves: bool, pace: float) -> 
     Examples:
         >>> import numpy as np
         >>> from jaxgait.plot.scene import Scene, View
-        >>> from jaxgait.plot.stage import laid_out
+        >>> from jaxgait.plot.film_layout import laid_out
         >>> still = Scene(np.array([0.0, 1.0]), (), (View(np.zeros((1, 2)), (4.0, 3.0)),))
         >>> figure, (stage,) = laid_out([("", still)], curves=True, pace=1.0)
         >>> stage.show(1.0)
@@ -187,7 +187,7 @@ class Stage:
     Examples:
         >>> import numpy as np
         >>> from jaxgait.plot.scene import Scene, View
-        >>> from jaxgait.plot.stage import Stage, laid_out
+        >>> from jaxgait.plot.film_layout import Stage, laid_out
         >>> still = Scene(np.array([0.0, 1.0]), (), (View(np.zeros((1, 2)), (4.0, 3.0)),))
         >>> _, (stage,) = laid_out([("", still)], curves=True, pace=1.0)
         >>> isinstance(stage, Stage), stage.early
@@ -205,7 +205,7 @@ class Stage:
         Examples:
             >>> import numpy as np
             >>> from jaxgait.plot.scene import Scene, View
-            >>> from jaxgait.plot.stage import laid_out
+            >>> from jaxgait.plot.film_layout import laid_out
             >>> still = Scene(np.array([0.0, 1.0]), (), (View(np.zeros((1, 2)), (4.0, 3.0)),))
             >>> _, (stage,) = laid_out([("", still)], curves=True, pace=1.0)
             >>> stage.show(0.5)
@@ -361,7 +361,7 @@ def pace_text(pace: float) -> str:
     """A speed, of which 1 is real time, in words.
 
     Examples:
-        >>> from jaxgait.plot.stage import pace_text
+        >>> from jaxgait.plot.film_layout import pace_text
         >>> pace_text(0.25)
         'slow motion 1/4'
     """

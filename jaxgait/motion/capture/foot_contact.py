@@ -12,10 +12,10 @@ from jaxtyping import Float
 
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.capture.axes import OVERGROUND_SPEED, slope_text
-from jaxgait.motion.capture.belt import BELT_SPEED
-from jaxgait.motion.capture.finding import leg_of
 from jaxgait.motion.capture.leg import Leg, Options
+from jaxgait.motion.capture.leg_source import leg_of
 from jaxgait.motion.capture.maps import OTHER_SIDE
+from jaxgait.motion.capture.treadmill import BELT_SPEED
 from jaxgait.motion.norms import inside
 from jaxgait.motion.recording import Recording
 
@@ -59,8 +59,8 @@ def footholds(leg: Leg) -> list[Foothold]:
     """Where the foot of a leg stands, by the heel strikes of the motion; none unless there are two of them.
 
     Examples:
-        >>> from jaxgait.motion.capture.footing import footholds
-        >>> from jaxgait.motion.capture.finding import leg_of
+        >>> from jaxgait.motion.capture.foot_contact import footholds
+        >>> from jaxgait.motion.capture.leg_source import leg_of
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> leg = leg_of(synthetic_recording(reference_gait()), "right")
         >>> print([round(one.forward, 1) for one in footholds(leg)])  # m
@@ -174,8 +174,8 @@ def footing_notes(leg: Leg) -> list[str]:
     """Notes about the ground under a leg.
 
     Examples:
-        >>> from jaxgait.motion.capture.footing import footing_notes
-        >>> from jaxgait.motion.capture.finding import leg_of
+        >>> from jaxgait.motion.capture.foot_contact import footing_notes
+        >>> from jaxgait.motion.capture.leg_source import leg_of
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> footing_notes(leg_of(synthetic_recording(reference_gait()), "right"))
         []
@@ -188,8 +188,8 @@ def footing_warnings(leg: Leg) -> list[str]:
     """Warnings about where the foot of a leg stands: in the air, or on a slope.
 
     Examples:
-        >>> from jaxgait.motion.capture.footing import footing_warnings
-        >>> from jaxgait.motion.capture.finding import leg_of
+        >>> from jaxgait.motion.capture.foot_contact import footing_warnings
+        >>> from jaxgait.motion.capture.leg_source import leg_of
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
         >>> footing_warnings(leg_of(synthetic_recording(reference_gait()), "right"))
         []

@@ -9,9 +9,9 @@ import pytest
 
 from jaxgait.ensembles import StoreError, ensemble
 from jaxgait.ensembles import plan as plans
+from jaxgait.ensembles.disk_space import disk_files
 from jaxgait.ensembles.driver import plan_of
 from jaxgait.ensembles.plan import TALLY, block_shape, run_task, stored_shape, task_of
-from jaxgait.ensembles.room import disk_files
 from jaxgait.ensembles.store import finished
 from tests.oscillator import Oscillator
 

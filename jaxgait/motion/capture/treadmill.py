@@ -33,7 +33,7 @@ def belt_of(side: str, speeds: Mapping[str, float], *, generic: bool = False) ->
         generic: whether these are of legs with generic segment lengths, which a warning tells.
 
     Examples:
-        >>> from jaxgait.motion.capture.belt import belt_of
+        >>> from jaxgait.motion.capture.treadmill import belt_of
         >>> print(belt_of("right", {"right": 1.24, "left": 1.26}).speed)  # m/s
         1.25
         >>> belt_of("right", {"right": 0.5, "left": 1.0}).warnings[0][:70]

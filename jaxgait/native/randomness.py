@@ -24,9 +24,9 @@ from typing import Any, no_type_check
 import numpy as np
 from jax.core import Tracer
 
-from jaxgait.native.facts import facts
+from jaxgait.native.code_facts import facts
+from jaxgait.native.dependencies import PACKAGE, owner
 from jaxgait.native.identity import Identity
-from jaxgait.native.surroundings import PACKAGE, owner
 
 _ONCE = (
     "once, while the program is compiled: all members get the same number. Draw numbers before, and give each member "

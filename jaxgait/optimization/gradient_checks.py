@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 
 from jaxgait.optimization.evaluate import Aside, Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.together import Ask
+from jaxgait.optimization.request_batching import Ask
 
 HALF_STEPS = (1e-3, 1e-2)
 """Half steps of the differences, as fractions of the box: a gradient that agrees with either is accepted."""

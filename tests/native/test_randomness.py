@@ -46,7 +46,7 @@ def of_a_closure(rng):
 
 READS = {
     "random.random()": lambda x: x * random.random(),
-    "helper (test_chance.py": lambda x: x * helper(),
+    "helper (test_randomness.py": lambda x: x * helper(),
     "random.gauss()": lambda x: x * random.gauss(0, 1),
     "random.uniform()": lambda x: x * PYTHONS.uniform(0, 1),
     "np.random.normal": lambda x: x * np.random.normal(),  # noqa: NPY002
@@ -94,7 +94,7 @@ def test_there_are_no_false_alarms(name):
 def test_a_measure_of_a_scan_is_told_with_its_line():
     own = Measure("own", lambda run: run["x"].max() * random.random(), "m", "own")
     line = sys._getframe().f_lineno - 1
-    with pytest.warns(UserWarning, match=rf"<lambda> \(test_chance.py, line {line}\) calls random.random\(\), once"):
+    with pytest.warns(UserWarning, match=rf"\(test_randomness.py, line {line}\) calls random.random\(\), once"):
         ensemble(Bungee(), {"mass": [60.0, 70.0]}, duration=2.0, observe=[own], progress=False)
 
 
@@ -106,7 +106,7 @@ def test_a_value_kept_for_the_next_call_is_noticed():
         return 2.0 * total[0]
 
     line = integral.__code__.co_firstlineno + 1
-    told = rf"integral \(test_chance.py, line {line}\) keeps a value beyond its call"
+    told = rf"integral \(test_randomness.py, line {line}\) keeps a value beyond its call"
     with pytest.warns(UserWarning, match=told):
         compiled(integral, X)
     if NAMES_EARLIER_TRACES:

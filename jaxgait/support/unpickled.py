@@ -32,7 +32,7 @@ def whole(kind: type) -> type:
 
     Examples:
         >>> from jaxgait import Bungee
-        >>> from jaxgait.support.received import whole
+        >>> from jaxgait.support.unpickled import whole
         >>> whole(Bungee).__name__
         'Bungee'
     """

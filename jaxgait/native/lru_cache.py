@@ -1,4 +1,4 @@
-"""What was made last, kept in memory: a cache that does not grow without end."""
+"""A cache of what was used last, which does not grow without end."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Recent:
-    """A thread-safe cache of the last few keys: one thread makes a value, the others wait.
+class LRUCache:
+    """A thread-safe cache of the keys used last: one thread makes a value, the others wait.
 
     Args:
         size: most values that are kept; those unused for longest go first.
 
     Examples:
-        >>> from jaxgait.native.recent import Recent
-        >>> squares = Recent(2)
+        >>> from jaxgait.native.lru_cache import LRUCache
+        >>> squares = LRUCache(2)
         >>> [squares.get(lambda: n, lambda: n**2) for n in (1, 2, 3)], len(squares)
         ([1, 4, 9], 2)
     """

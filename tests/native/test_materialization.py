@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxgait.native import compiled
-from jaxgait.native.once import computed_once, derivatives_once
+from jaxgait.native.materialization import computed_once, derivatives_once
 from tests.native.programs import tower
 
 X = jnp.linspace(0.1, 2.0, 7)

@@ -10,11 +10,11 @@ from jaxgait.models.bungee import Bungee
 from jaxgait.optimization import optimize
 from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.gradient_checks import Guard, UnreliableGradient, gradient_fault
 from jaxgait.optimization.methods import SearchSettings
+from jaxgait.optimization.neighbourhood import around
 from jaxgait.optimization.search import Search
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.surroundings import around
-from jaxgait.optimization.trust import Guard, UnreliableGradient, gradient_fault
 from jaxgait.solve.smooth import Smooth
 from tests.optimization.oscillator import Oscillator
 

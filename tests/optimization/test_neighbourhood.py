@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgait.optimization.balancing import balance
+from jaxgait.optimization.active_constraints import balance
 from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.goals import Goal, at_least
+from jaxgait.optimization.neighbourhood import around
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.surroundings import around
 from tests.optimization.oscillator import Oscillator
-from tests.optimization.test_trust import InClosedForm, Limited
+from tests.optimization.test_gradient_checks import InClosedForm, Limited
 
 PEAK = lambda k, c: 2.0 - k**2 - c**2
 SPACE = Space(Oscillator(), {"k": (-2.0, 2.0), "c": (-2.0, 2.0)})

@@ -78,7 +78,7 @@ def together(searches: Sequence[Callable[[Ask], T]], answer: Answer) -> list[T]:
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.optimization.together import together
+        >>> from jaxgait.optimization.request_batching import together
         >>> def answer(searches, questions):  # of all waiting searches, at once
         ...     return [float(10.0 * question.sum()) for question in questions]
         >>> one, two = np.array([1.0]), np.array([2.0])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxgait.optimization.together import together
+from jaxgait.optimization.request_batching import together
 
 
 def counting(times):

@@ -27,7 +27,7 @@ def step_mismatch(exo: Any) -> tuple[Float[Array, "n d"], Float[Array, ""]]:
         the height in m above the old foot at which the new one lands.
 
     Examples:
-        >>> from jaxgait.models.exoskeleton.joining import step_mismatch
+        >>> from jaxgait.models.exoskeleton.continuity import step_mismatch
         >>> from jaxgait.models.exoskeleton.model import five_links
         >>> jump, height = step_mismatch(five_links(mode="gait"))
         >>> print(jump.shape, bool(abs(jump).max() < 1e-12), bool(abs(height) < 1e-12))

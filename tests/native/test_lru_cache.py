@@ -5,19 +5,19 @@ import gc
 import jax.numpy as jnp
 import pytest
 
-from jaxgait.native import facts, kept, stored
-from jaxgait.native.recent import Recent
+from jaxgait.native import code_facts, kept, stored
+from jaxgait.native.lru_cache import LRUCache
 
 
 def test_what_was_not_used_for_longest_is_made_again():
-    made, cache = [], Recent(2)
+    made, cache = [], LRUCache(2)
     for key in (1, 2, 1, 3, 1, 2):
         assert cache.get(lambda key=key: key, lambda key=key: made.append(key) or 10 * key) == 10 * key
     assert made == [1, 2, 3, 2] and len(cache) == 2
 
 
 def test_a_value_has_the_key_of_after_it_was_made():
-    settings, cache = {"version": 1}, Recent(2)
+    settings, cache = {"version": 1}, LRUCache(2)
     assert cache.get(lambda: settings["version"], lambda: settings.update(version=2) or "new") == "new"
     assert cache.get(lambda: 2, lambda: "another") == "new"
 
@@ -38,7 +38,7 @@ def test_facts_about_code_are_forgotten_with_the_code():
     exec("def once(x):\n  return x.first + y.second", space)
     code = space.pop("once").__code__
     address = id(code)
-    assert facts.facts(code) is facts.facts(code) and address in facts._known_facts
+    assert code_facts.facts(code) is code_facts.facts(code) and address in code_facts._known_facts
     del code
     gc.collect()
-    assert address not in facts._known_facts
+    assert address not in code_facts._known_facts

@@ -15,11 +15,11 @@ import numpy as np
 import scipy
 from jaxtyping import Bool, Float
 
-from jaxgait.optimization.balancing import balance
+from jaxgait.optimization.active_constraints import balance
+from jaxgait.optimization.curvature import determined
 from jaxgait.optimization.evaluate import Aside, Evaluated, Evaluator
 from jaxgait.optimization.goals import MAX_VIOLATION, Goal
 from jaxgait.optimization.optimum import AGREEMENT, BOUND, FAILED, OBJECTIVE, UNSEARCHED, Local
-from jaxgait.optimization.parabola import determined
 from jaxgait.optimization.space import Space
 from jaxgait.report import labels
 from jaxgait.support import xr
@@ -47,7 +47,7 @@ def tolerated_loss(value: float, variation: float) -> float:
     """The loss for which tolerances are computed, from the objective and its variation within the box, in its unit.
 
     Examples:
-        >>> from jaxgait.optimization.surroundings import tolerated_loss
+        >>> from jaxgait.optimization.neighbourhood import tolerated_loss
         >>> tolerated_loss(-2.0, 1.0), tolerated_loss(0.0, 1.0)
         (0.002, 0.0001)
     """

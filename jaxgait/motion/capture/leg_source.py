@@ -7,10 +7,10 @@ import difflib
 from collections.abc import Sequence
 
 from jaxgait.motion.capture.coordinates import angle_names, from_angles, has_angles, has_joints
+from jaxgait.motion.capture.frozen_markers import frame_warnings
 from jaxgait.motion.capture.leg import Leg, Options, seen
 from jaxgait.motion.capture.maps import OTHER_SIDE
 from jaxgait.motion.capture.markers import from_markers
-from jaxgait.motion.capture.repeats import frame_warnings
 from jaxgait.motion.recording import Recording, upward
 from jaxgait.support.checks import first_few
 

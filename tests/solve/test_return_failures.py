@@ -14,8 +14,8 @@ from jaxgait.kinds import Transition
 from jaxgait.model import Model, Scalar, Variable, parameter
 from jaxgait.models.bungee.model import Bungee
 from jaxgait.outcome import IncompleteRun, NoOrbit, Outcome
-from jaxgait.solve.lost import why_lost
 from jaxgait.solve.periodic import PoincareMap, StroboscopicMap, fixed_point, orbit
+from jaxgait.solve.return_failures import why_lost
 from tests.oscillator import Oscillator
 
 

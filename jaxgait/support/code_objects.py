@@ -20,7 +20,7 @@ def names_in(code: CodeType) -> set[str]:
     """Names of globals and attributes in code, also of functions within it.
 
     Examples:
-        >>> from jaxgait.support.codes import names_in
+        >>> from jaxgait.support.code_objects import names_in
         >>> print(sorted(names_in((lambda xs: [len(x.name) for x in xs]).__code__)))
         ['len', 'name']
     """

@@ -22,7 +22,7 @@ def links_by_name(links: Any) -> Any:
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, hinge
-        >>> from jaxgait.models.tree.given import links_by_name
+        >>> from jaxgait.models.tree.inputs import links_by_name
         >>> print(*links_by_name([Link("leg", None, hinge((0, 1, 0)), mass=2.0)]))
         leg
     """
@@ -51,7 +51,7 @@ def contacts_by_name(contacts: Any) -> Any:
     Examples:
         >>> from jaxgait.mechanics.contact import UnilateralSpring
         >>> from jaxgait.models.tree import ContactPoint
-        >>> from jaxgait.models.tree.given import contacts_by_name
+        >>> from jaxgait.models.tree.inputs import contacts_by_name
         >>> print(*contacts_by_name({"heel": ContactPoint("foot", UnilateralSpring(1e4))}))  # N/m
         heel
     """
@@ -69,7 +69,7 @@ def drives_by_name(drives: Any) -> Any:
         ParameterError: for anything but a mapping of names to drives.
 
     Examples:
-        >>> from jaxgait.models.tree.given import drives_by_name
+        >>> from jaxgait.models.tree.inputs import drives_by_name
         >>> print(type(drives_by_name({"motor": lambda t, q, v: -2.0 * v})["motor"]).__name__)  # N m
         Function
     """
@@ -90,7 +90,7 @@ def start_by_name(start: Any) -> Any:
         ParameterError: for anything but a mapping of names.
 
     Examples:
-        >>> from jaxgait.models.tree.given import start_by_name
+        >>> from jaxgait.models.tree.inputs import start_by_name
         >>> print(start_by_name({"knee": 0.1}))  # rad
         {'knee': 0.1}
     """

@@ -12,7 +12,7 @@ from jaxgait.optimization import front
 from jaxgait.optimization.conclusions import conclusions
 from jaxgait.optimization.goals import Goal
 from jaxgait.optimization.gradients import Task
-from jaxgait.optimization.reference import Finer
+from jaxgait.optimization.recheck import Finer
 from jaxgait.optimization.space import Space
 from jaxgait.solve.periodic import StroboscopicMap
 from tests.optimization.oscillator import Oscillator

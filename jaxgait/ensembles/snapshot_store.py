@@ -9,7 +9,7 @@ from zarr.storage import LocalStore
 from jaxgait.ensembles.checksums import unwritten
 
 
-class LastingStore(LocalStore):
+class SnapshotStore(LocalStore):
     """A store that keeps to what it held when it was opened; if the folder itself is gone, reading is an error.
 
     zarr takes missing chunks for not written, also those of a folder that is gone, so that results that were opened

@@ -40,7 +40,7 @@ def repeated_positions(
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.motion.capture.repeats import repeated_positions
+        >>> from jaxgait.motion.capture.frozen_markers import repeated_positions
         >>> knee = np.linspace(0.0, 1.0, 101)[:, None] ** 3  # m, at 100 Hz
         >>> lost = knee.copy()
         >>> lost[41:46], lost[90:] = knee[40], knee[89]
@@ -72,7 +72,7 @@ def without_repeats(recording: Recording, names: Collection[str]) -> tuple[Recor
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.motion.capture.repeats import without_repeats
+        >>> from jaxgait.motion.capture.frozen_markers import without_repeats
         >>> from jaxgait.motion.recording import Recording
         >>> time = np.linspace(0.0, 1.0, 101)
         >>> knee = time[:, None] * [1.0, 0.0, 0.0]  # m, at 1 m/s
@@ -102,7 +102,7 @@ def frame_warnings(recording: Recording) -> list[str]:
 
     Examples:
         >>> import numpy as np
-        >>> from jaxgait.motion.capture.repeats import frame_warnings
+        >>> from jaxgait.motion.capture.frozen_markers import frame_warnings
         >>> from jaxgait.motion.recording import Recording
         >>> time = np.linspace(0.0, 1.0, 101)
         >>> trial = Recording("walk", "walk.mot", 100.0, time, angles={"knee_angle_r": np.sin(time).repeat(2)[:101]})
