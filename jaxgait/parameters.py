@@ -21,22 +21,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from jaxgait.elements import as_array_of, as_value, declared, entries_of, rank_of, within_arrays
 from jaxgait.fields import (
     OWN,
     Immutable,
-    as_array_of,
-    as_value,
-    declared,
     entered,
-    entries_of,
     first_step,
     is_parameter,
     no_parameter,
-    rank_of,
     sizes_of,
     suitable_values,
     unit_of,
-    within_arrays,
 )
 from jaxgait.plausible import Bounds, Range, plausible_range, warn_implausible, warn_of_parts
 from jaxgait.support import units
@@ -307,6 +302,7 @@ def with_parameters(model: M, values: Any) -> M:
     Raises:
         ParameterError: for an unknown name, with the nearest valid names, for values that are not finite numbers or
             have too few axes, and for units of other quantities.
+        ValueError: for an array that is given as a whole and by an element.
 
     Examples:
         >>> from jaxgait import Prosthesis, with_parameters

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
-from jaxgait.fields import array_of, within_arrays
+from jaxgait.elements import array_of, within_arrays
 from jaxgait.model import Model, State, Variable
 from jaxgait.precision import float64_default
 from jaxgait.support.checks import listed, nearest

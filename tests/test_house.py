@@ -21,6 +21,7 @@ ROOMS = [
     "precision",
     "outcome",
     "roots",
+    "elements",
     "fields",
     "plausible",
     "parameters",

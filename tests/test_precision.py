@@ -49,6 +49,7 @@ ALONE = {
     "jaxgait.measure": "reads runs by functions that are decorated",
     "jaxgait.cli.records": "reads results",
     "jaxgait.registry": "names",
+    "jaxgait.elements": "names and values as they are",
     "jaxgait.fields": "types",
     "jaxgait.plausible": "checks numbers in NumPy",
     "jaxgait.parameters": "declares and checks numbers in NumPy",

@@ -15,10 +15,10 @@ from jaxgait import precision
 from jaxgait.calibration.conditions import Conditions, Given
 from jaxgait.calibration.measured import CURVES, MeasuredCurve, MeasuredData, measured_curve
 from jaxgait.calibration.problem import Curve, Output, Problem, TrialData, interpolation, simulated
+from jaxgait.elements import array_of, value_named
 from jaxgait.ensembles.batch import model_of, own_value
 from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.members import INITIAL, check_members, zipped
-from jaxgait.fields import array_of, value_named
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.gait import PeriodicGait

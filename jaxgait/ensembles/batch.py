@@ -13,8 +13,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike, Float
 
+from jaxgait.elements import declared, value_named
 from jaxgait.ensembles.members import DRIVE, INITIAL, drive_number, value_at
-from jaxgait.fields import declared, value_named
 from jaxgait.measure import Observe, mask, observed
 from jaxgait.model import Model, State
 from jaxgait.native import Lanes, Program, lanes_of, looped, native, program_for_all_values, program_of

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from jaxgait.elements import declared
 from jaxgait.ensembles.spacing import Log, is_distribution
-from jaxgait.fields import declared
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, check_value, parameters, with_parameters, within_bounds
 from jaxgait.plausible import warn_implausible, warn_of_parts

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxgait.elements import declared
 from jaxgait.ensembles.checksums import COMPLETE
 from jaxgait.ensembles.members import DRIVE, INITIAL, MOTIONS, PERSON, VALUES
 from jaxgait.ensembles.plan import Plan, stem
-from jaxgait.fields import declared
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import COMPLETED_TEXT, INVALID, INVALID_TEXT, failures
 from jaxgait.parameters import parameters

@@ -21,6 +21,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxgait.elements import array_of, declared, no_element, value_named, within_arrays
 from jaxgait.ensembles.columns import (
     Axes,
     aligned,
@@ -35,7 +36,6 @@ from jaxgait.ensembles.columns import (
     units_of,
     warn_of_values,
 )
-from jaxgait.fields import array_of, declared, no_element, value_named, within_arrays
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue

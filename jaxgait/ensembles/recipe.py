@@ -17,6 +17,7 @@ import numpy as np
 from jaxgait import precision as precisions
 from jaxgait import registry
 from jaxgait.contents import restored
+from jaxgait.elements import array_of
 from jaxgait.ensembles.agreement import CAUSES, disagreement
 from jaxgait.ensembles.batch import member_of, model_of
 from jaxgait.ensembles.driver import ensemble
@@ -24,7 +25,6 @@ from jaxgait.ensembles.labels import status_codes
 from jaxgait.ensembles.members import INITIAL, MOTIONS, VALUES, zipped
 from jaxgait.ensembles.results import check_coordinates, flat, is_run, members_dims, open_result, rebuilt
 from jaxgait.ensembles.walks import recorded, recorded_motions
-from jaxgait.fields import array_of
 from jaxgait.model import Model
 from jaxgait.outcome import IncompleteRun
 from jaxgait.parameters import parameters

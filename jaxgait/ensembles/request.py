@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 
 from jaxgait import precision as precisions
 from jaxgait.definition import RESERVED_RESULTS, check_variable
+from jaxgait.elements import declared
 from jaxgait.ensembles.batch import FORWARD_UP_TO, Job, model_of
 from jaxgait.ensembles.columns import one_of
 from jaxgait.ensembles.conversion import in_own_units
@@ -28,7 +29,6 @@ from jaxgait.ensembles.plan import (
     stored_shape,
 )
 from jaxgait.ensembles.validity import valid_members
-from jaxgait.fields import declared
 from jaxgait.measure import Measures, observer
 from jaxgait.model import Model, as_model
 from jaxgait.parameters import ParameterError, check_single, parameters

@@ -13,11 +13,11 @@ import numpy as np
 
 from jaxgait import registry
 from jaxgait.contents import restored
+from jaxgait.elements import declared
 from jaxgait.ensembles.checksums import REPAIR, damage
 from jaxgait.ensembles.members import VALUES
 from jaxgait.ensembles.store import read_store
 from jaxgait.ensembles.walks import recorded
-from jaxgait.fields import declared
 from jaxgait.kinds import several_phases
 from jaxgait.model import Model
 from jaxgait.parameters import parameters, with_parameters

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Bool
 
+from jaxgait.elements import declared
 from jaxgait.ensembles.columns import one_of, warn_of_values
 from jaxgait.ensembles.members import Members, check_names, check_values
-from jaxgait.fields import declared
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, parameters, with_parameters, within_bounds
 from jaxgait.plausible import ImplausibleValue

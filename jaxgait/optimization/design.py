@@ -18,10 +18,10 @@ from typing import Any, cast
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
+from jaxgait.elements import array_of
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import Members, as_members
-from jaxgait.fields import array_of
 from jaxgait.measure import Measure
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.epigraph import KINKED, RAISED

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import ArrayLike, Bool, Float
 
+from jaxgait.elements import array_of, value_named
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import Members, as_members
-from jaxgait.fields import array_of, value_named
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.design import as_limits, one_objective
 from jaxgait.optimization.evaluate import Evaluated, Runs

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from jaxgait.elements import array_of
 from jaxgait.ensembles.conversion import in_own_units
 from jaxgait.ensembles.members import Members, as_members, check_members
-from jaxgait.fields import array_of
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Combined, Evaluated, Extra, Runs
 from jaxgait.optimization.goals import Goal, Limit

@@ -12,13 +12,13 @@ import scipy
 from jaxtyping import Float
 
 from jaxgait import precision
+from jaxgait.elements import declared
 from jaxgait.ensembles.batch import own_value
 from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import INITIAL, check_values, shape_of
 from jaxgait.ensembles.spacing import Log, Spacing, check_positive, is_distribution, range_text
 from jaxgait.ensembles.validity import accepted, rejection
-from jaxgait.fields import declared
 from jaxgait.model import Model
 from jaxgait.parameters import ParameterError, ParameterInfo, check_value, in_own_unit, parameter_info, parameters
 from jaxgait.plausible import warn_implausible

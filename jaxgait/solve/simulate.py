@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from jaxgait import precision as precisions
 from jaxgait.definition import RESERVED_RESULTS
-from jaxgait.fields import no_element, value_named
+from jaxgait.elements import no_element, value_named
 from jaxgait.kinds import several_phases
 from jaxgait.measure import Measure, Measures, Observe, observed, observer
 from jaxgait.model import Model, State, as_model

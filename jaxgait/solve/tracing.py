@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 
 from jaxgait.contents import default_of
-from jaxgait.fields import shape_of
+from jaxgait.elements import shape_of
 from jaxgait.parameters import ParameterError, parameters
 from jaxgait.support.checks import NEED_A_VALUE, Place, is_ours, location, needs_a_value
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import equinox as eqx
 import numpy as np
 
-from jaxgait.fields import Immutable, rank_of, shape_of
+from jaxgait.elements import rank_of, shape_of
+from jaxgait.fields import Immutable
 from jaxgait.mechanics.spatial.joints import Joint
 from jaxgait.parameters import ParameterError, parameter
 from jaxgait.plausible import ImplausibleValue

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxgait.fields import shape_of
+from jaxgait.elements import shape_of
 from jaxgait.mechanics.spatial import Link
 from jaxgait.mechanics.spatial.links import numbers
 from jaxgait.mechanics.spatial.tree import Topology

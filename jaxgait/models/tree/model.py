@@ -30,7 +30,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgait.batches import each
-from jaxgait.fields import array_of, with_fields
+from jaxgait.elements import array_of
+from jaxgait.fields import with_fields
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import Link, PlanarTree, Tree
