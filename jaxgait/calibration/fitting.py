@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from jaxgait.calibration.fitted import Fit, check_points, summarise
 from jaxgait.calibration.losses import Loss
@@ -18,14 +18,14 @@ from jaxgait.calibration.trials import Trial, checked, problem_of
 from jaxgait.ensembles.driver import check_run
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.design import as_stability
+from jaxgait.optimization.gradient_checks import HALF_STEPS, IGNORED_DISAGREEMENT
 from jaxgait.optimization.space import Box, Starts, search_space
 from jaxgait.support import checks
 from jaxgait.support.checks import by_name
 
-_NEAR = 0.01
-"""Distance in the unit box at which a parameter without slopes is looked at."""
-_CHANGE = 1e-6
-"""Change of a curve, relative to its largest value, that is not the solver's."""
+MAX_DEVIATION = 0.1
+"""Deviation of a curve's slopes and differences, relative to the larger ones, above which they disagree: standard
+errors would be as wrong."""
 
 
 @by_name('write fit(model, measured, over={"mass": (60.0, 80.0)}, output="height")')
@@ -77,7 +77,7 @@ def fit(
             estimated from the residuals would favour the trial that happens to be fitted best. Give the noise of each
             instead, which a fit to each trial alone estimates.
         gradient: "gait", "run" or "differences", as in `jaxgait.optimize`; "auto": of the gait if there is one, and by
-            differences of runs if the curve depends on a parameter only through where a law switches.
+            differences of runs if its derivatives near the best fit disagree with them, as where a law jumps.
         initial: components of the initial state that differ from the model's own, by name (see also `Trial.given`).
         starts: the number of starts (the model's own values if they lie in the bounds, then Sobol points), or points.
         iterations: largest number of evaluations of each start.
@@ -99,8 +99,7 @@ def fit(
         The best parameters with standard errors, correlations, and the directions that the data do not determine.
 
     Warns:
-        UserWarning: if the curve depends on a parameter only through where a law switches, unless `gradient` is
-            "differences".
+        UserWarning: if derivatives of the curve disagree with differences of runs.
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
@@ -138,10 +137,10 @@ def fit(
         return solve_problem(problem, x, Stopping(iterations, tolerance), estimated=estimated, progress=progress)
 
     found = found_by(gradient)
-    if gradient == "differences" or not (unseen := _without_slope(found)):
+    if gradient == "differences" or not (wrong := _misjudged(found)):
         return found
-    switches = "only through where a law switches, which derivatives do not see"
-    what = f"the curve depends on {checks.listed(unseen, 'and')} {switches}"
+    by = checks.listed(wrong, "and")
+    what = f"derivatives of the curve by {by} disagree with differences of runs, as where a law jumps"
     if gradient != "auto":
         checks.warn_user(f"{what}: give gradient='differences'")
         return found
@@ -149,26 +148,36 @@ def fit(
     return found_by("differences")
 
 
-def _without_slope(found: Fit) -> list[str]:
-    """Parameters by which the curve has no slope at the best fit, although it changes with them nearby."""
-    problem, space = found.problem, found.problem.space
-    left_open = [k for k, error in enumerate(found.standard_error.values()) if np.isinf(error)]
-    if not left_open:
-        return []
-    x = space.unit(found.best)
-    slopes = problem.at(x).slopes
-    return [space.names[k] for k in left_open if not slopes[:, k].any() and _changes(problem, x, k)]
+def _misjudged(found: Fit) -> list[str]:
+    """Parameters by which the derivatives of the curve, near the best fit, disagree with differences of runs."""
+    space, x = found.problem.space, found.problem.space.unit(found.best)
+    wrong = np.arange(len(x))
+    for step in HALF_STEPS:
+        if wrong.size:
+            wrong = wrong[_disagree(found.problem, x, wrong, step)]
+    return [space.names[k] for k in wrong]
 
 
-def _changes(problem: Problem, x: Float[np.ndarray, " n"], k: int) -> bool:
-    """Whether the curve differs on both sides of a point, along one coordinate of the unit box, but has no slope there.
+def _disagree(
+    problem: Problem, x: Float[np.ndarray, " n"], chosen: Int[np.ndarray, " k"], step: float
+) -> Bool[np.ndarray, " k"]:
+    """Whether the change of the curve between both sides of a point of the unit box is not that of its mean slopes.
 
-    Beside the extremum of a smooth curve, where its slope vanishes too, it has. Both runs must succeed.
+    Along each of the chosen coordinates. Where a run fails, nothing is known, and nothing disagrees.
     """
-    step = _NEAR * np.eye(len(x))[k]
-    sides = problem([0, 0], np.clip([x - step, x + step], 0.0, 1.0))
-    (low, high), flat = sides.simulated, (sides.slopes[:, :, k] == 0.0).all()
-    return bool(flat and (np.abs(high - low) > _CHANGE * np.abs([low, high]).max()).any())
+    shifts = step * np.eye(len(x))[chosen]
+    ends = np.clip(np.concatenate([x - shifts, x + shifts]), 0.0, 1.0)
+    sides = problem([0] * len(ends), ends)
+    low, high = np.split(sides.values, 2)
+    apart = (ends[len(chosen) :] - ends[: len(chosen)]).sum(axis=1)
+    slopes = sides.slopes[np.arange(len(ends)), :, np.tile(chosen, 2)].reshape(2, *low.shape).mean(axis=0)
+    size = lambda curves: np.linalg.norm(curves, axis=1)
+    change, predicted = high - low, slopes * apart[:, None]
+    least = np.maximum(
+        MAX_DEVIATION * np.maximum(size(change), size(predicted)),
+        IGNORED_DISAGREEMENT * step * np.linalg.norm(sides.simulated / problem.noise, axis=1).max(),
+    )
+    return size(change - predicted) > least
 
 
 def solve_problem(
