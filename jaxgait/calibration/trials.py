@@ -15,7 +15,7 @@ from jaxgait import precision
 from jaxgait.calibration.conditions import Conditions, Given
 from jaxgait.calibration.measured import CURVES, MeasuredCurve, MeasuredData, measured_curve
 from jaxgait.calibration.problem import Curve, Output, Problem, TrialData, interpolation, simulated
-from jaxgait.elements import array_of, value_named
+from jaxgait.elements import array_of, within_arrays
 from jaxgait.ensembles.batch import model_of, own_value
 from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.members import INITIAL, check_members, zipped
@@ -306,15 +306,15 @@ class _Group:
 
     def __init__(self, trials: Sequence[Checked]):
         self._trials, self._model = trials, trials[0].model
-        names = dict.fromkeys(name for one in trials for name in one.given)
+        given = dict.fromkeys(name for one in trials for name in one.given)
+        names = [name for name in given if name == array_of(name) or array_of(name) not in given]
         with precision.use("float64"):
             own = {name: np.asarray(own_value(self._model, name)) for name in names}
         self._rows: list[dict[str, Any]] = []
         self._run: list[int] = []
         """Number of the run of each trial."""
         for one in trials:
-            given = {name: value_named(one.given, name) for name in names}  # also of elements of given arrays
-            row = {name: own[name] if x is None else x for name, x in given.items()}
+            row = own | within_arrays(one.given, own)  # where one trial gives an array, elements that another gives
             same = [i for i, other in enumerate(self._rows) if all(np.array_equal(row[n], other[n]) for n in names)]
             self._run.append(same[0] if same else len(self._rows))
             self._rows += [] if same else [row]
