@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 from jaxtyping import Array, Bool, Float, Int
-from tqdm import tqdm
 
 from jaxgait import precision
 from jaxgait.ensembles.batch import own_value, run_member
@@ -178,30 +177,6 @@ class Evaluator(Protocol):
 
     def begin_with(self, gait: np.ndarray) -> None:
         """Takes the result of `gait_of` as the first guess of all searches, also in another box."""
-
-
-class Counted(Evaluator):
-    """An evaluator whose evaluations a progress bar counts, and which are kept."""
-
-    def __init__(self, evaluate: Evaluator, bar: tqdm):
-        self._evaluate, self._bar, self.name = evaluate, bar, evaluate.name
-        self.seen: list[tuple[Float[np.ndarray, " n"], Evaluated]] = []
-        """Points of the unit box and their evaluations."""
-
-    def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
-        """See `Evaluator`; values in the units of measures."""
-        found = self._evaluate(searches, x)
-        self._bar.update(len(x))
-        self.seen += [(point, found.at(k)) for k, point in enumerate(x)]
-        return found
-
-    def memory(self, search: int, x: Float[np.ndarray, " n"] | None = None) -> Any:
-        """See `Evaluator`."""
-        return self._evaluate.memory(search, x)
-
-    def recall(self, memories: Mapping[int, Any]) -> None:
-        """See `Evaluator`."""
-        self._evaluate.recall(memories)
 
 
 @runtime_checkable

@@ -10,8 +10,8 @@ from jaxtyping import Float
 
 from jaxgait.optimization.evaluate import Evaluated
 from jaxgait.optimization.goals import Goal
+from jaxgait.optimization.search_record import Recorder
 from jaxgait.optimization.space import Space
-from jaxgait.optimization.tradeoff import Recorder
 from jaxgait.support import checks
 
 VIOLATION_OF_FAILURES = 1e6

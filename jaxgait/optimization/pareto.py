@@ -33,10 +33,11 @@ from jaxgait.optimization.gradients import Task, begun, evaluator_for
 from jaxgait.optimization.methods import SearchSettings
 from jaxgait.optimization.nsga import evolve
 from jaxgait.optimization.recheck import Finer
+from jaxgait.optimization.search_record import Recorder
 from jaxgait.optimization.search_text import hardly_resolved
 from jaxgait.optimization.space import Box, Space, Starts, search_space
 from jaxgait.optimization.statuses import meanings
-from jaxgait.optimization.tradeoff import Recorder, rate, trace_front
+from jaxgait.optimization.tradeoff import rate, trace_front
 from jaxgait.outcome import INVALID
 from jaxgait.report import labels
 from jaxgait.run import Sampling

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from jaxgait.model import Model
 from jaxgait.optimization.checkpoint import Checkpoint, Row
 from jaxgait.optimization.epigraph import RAISED, with_epigraph
-from jaxgait.optimization.evaluate import Counted, Evaluated, Evaluator
+from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.failures import OPTIMUM, Wording, no_result
 from jaxgait.optimization.fingerprint import fingerprint
 from jaxgait.optimization.goals import MAX_VIOLATION, name_of
@@ -25,7 +25,7 @@ from jaxgait.optimization.methods import GRADIENT_FREE, METHODS, SERIAL, SearchE
 from jaxgait.optimization.neighbourhood import around, tolerated_loss
 from jaxgait.optimization.optimum import Local, Optimum, Reference
 from jaxgait.optimization.request_batching import Ask, together
-from jaxgait.optimization.search_record import SearchRecord
+from jaxgait.optimization.search_record import Recorder, SearchRecord
 from jaxgait.optimization.search_tables import tabulate_ends, tabulate_history, tabulate_scenarios
 from jaxgait.optimization.search_text import endings, lost_gradients, rejection_of, unverified
 from jaxgait.optimization.space import Space, parted
@@ -198,10 +198,10 @@ class Search:
         where = (record.space, record.settings.goal, record.settings.sign, best.search, best.x)
         at, words = Evaluated.stacked([best.evaluation]), functools.partial(brief, record.model)
         with waiting("tolerances", "run", progress, patience=0.0) as bar:
-            evaluate, variation = Counted(self._evaluate, bar), self._variation(best)
+            evaluate, variation = Recorder(self._evaluate, np.inf, bar), self._variation(best)
             evaluate.recall({} if best.memory is None else {best.search: best.memory})
             local = around(evaluate, *where, at, variation, record.stability, words)
-        near = max((Row(best.search, *one) for one in evaluate.seen), key=record.rank, default=best)
+        near = max(evaluate.rows, key=record.rank, default=best)
         gain = record.rank(near)[1] - record.rank(best)[1]
         loss = tolerated_loss(float(best.evaluation.values[0]), variation)
         return local, near if record.allowed(near) and gain > loss else None

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Int
+from tqdm import tqdm
 
 from jaxgait.model import Model
 from jaxgait.optimization.active_constraints import balance
 from jaxgait.optimization.checkpoint import Row
 from jaxgait.optimization.epigraph import worst_balance
+from jaxgait.optimization.evaluate import Evaluated, Evaluator
 from jaxgait.optimization.methods import SearchEnd, SearchSettings
 from jaxgait.optimization.scenarios import RobustGoal
 from jaxgait.optimization.space import Space
@@ -61,3 +66,32 @@ class SearchRecord:
         at = self.settings.sign, row.x, row.evaluation.values, row.evaluation.slopes
         worst, space = self.worst, self.space
         return (balance(space, self.settings.goal, *at) if worst is None else worst_balance(space, worst, *at))[0]
+
+
+class Recorder(Evaluator):
+    """An evaluator that records its evaluations and treats unstable gaits as failed runs."""
+
+    def __init__(self, evaluate: Evaluator, stability: float, bar: tqdm):
+        self._evaluate, self.stability, self._bar = evaluate, stability, bar
+        self.name, self.rows = evaluate.name, list[Row]()
+
+    def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+        """See `jaxgait.optimization.evaluate.Evaluator`; values in the units of measures."""
+        return self.lenient(searches, x).judged(self.stability)
+
+    def lenient(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
+        """The same, but a search may cross unstable gaits; values in the units of measures."""
+        found = self._evaluate(searches, x)
+        judged = found.judged(self.stability)
+        for k, (i, point) in enumerate(zip(searches.tolist(), x.copy(), strict=True)):
+            self.rows.append(Row(i, point, judged.at(k), self.memory(i, point)))
+        self._bar.update(len(x))
+        return found
+
+    def memory(self, search: int, x: Float[np.ndarray, " n"] | None = None) -> Any:
+        """See `jaxgait.optimization.evaluate.Evaluator`."""
+        return self._evaluate.memory(search, x)
+
+    def recall(self, memories: Mapping[int, Any]) -> None:
+        """See `jaxgait.optimization.evaluate.Evaluator`."""
+        self._evaluate.recall(memories)

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float, Int
-from tqdm import tqdm
 
 from jaxgait.model import Model
 from jaxgait.optimization.active_constraints import active_normals, shared_balance
@@ -27,6 +26,7 @@ from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.optimization.methods import METHODS, SETTLED_EXTENT, SearchSettings, quiet
 from jaxgait.optimization.request_batching import Ask, together
 from jaxgait.optimization.search import Search
+from jaxgait.optimization.search_record import Recorder
 from jaxgait.optimization.space import Space
 from jaxgait.outcome import NoResult
 
@@ -44,28 +44,6 @@ BINDING_SLACK = 1e-3
 """A limit with less slack than this, relative to its value, can be active at a point."""
 COINCIDENT_WITHIN = 1e-9
 """Ends whose objectives differ by less than this, relative to their size, are one point: no conflict."""
-
-
-class Recorder(Evaluator):
-    """An evaluator that records its evaluations and treats unstable gaits as failed runs."""
-
-    def __init__(self, evaluate: Evaluator, stability: float, bar: tqdm):
-        self._evaluate, self.stability, self._bar = evaluate, stability, bar
-        self.name, self.rows = evaluate.name, list[Row]()
-
-    def __call__(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
-        """See `jaxgait.optimization.evaluate.Evaluator`; values in the units of measures."""
-        return self.lenient(searches, x).judged(self.stability)
-
-    def lenient(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
-        """The same, but a search may cross unstable gaits; values in the units of measures."""
-        found = self._evaluate(searches, x)
-        judged = found.judged(self.stability)
-        memory = self._evaluate.memory
-        for k, (i, point) in enumerate(zip(searches.tolist(), x.copy(), strict=True)):
-            self.rows.append(Row(i, point, judged.at(k), memory(i, point)))
-        self._bar.update(len(x))
-        return found
 
 
 @dataclass
