@@ -23,7 +23,7 @@ from jaxgait.calibration.measured import MeasuredCurve
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import Evaluated, extent
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.request_batching import Ask, together
+from jaxgait.optimization.request_batching import together
 from jaxgait.optimization.space import Space
 from jaxgait.optimization.statuses import UNSTABLE
 from jaxgait.parameters import with_parameters
@@ -320,18 +320,11 @@ class Problem:
             title: description for the progress bar.
             progress: whether to show a progress bar; None: only on a terminal.
         """
-        guesses: dict[int, Any] = {}
 
-        def lane(i: int) -> Callable[[Ask], Any]:
-            def ask_from(ask: Ask, x: np.ndarray, memory: Any) -> Residuals:
-                guesses[i] = memory
-                return ask(x[None])
-
-            return lambda ask: searches[i](lambda x, memory: ask_from(ask, x, memory))
-
-        def answer(asking: Sequence[int], questions: Sequence[np.ndarray]) -> list[Residuals]:
-            self.recall({i: guesses[i] for i in asking})
-            found = self(asking, np.concatenate(questions))
+        def answer(asking: Sequence[int], questions: Sequence[tuple[np.ndarray, Any]]) -> list[Residuals]:
+            points, guesses = zip(*questions, strict=True)
+            self.recall(dict(zip(asking, guesses, strict=True)))
+            found = self(asking, np.stack(points))
             least.append(min([float(self.total(found).min()), *least[-1:]]))
             what = self.loss.objective.removeprefix("the ")
             bar.set_postfix_str(f"least {what} {least[-1]:.5g}, active searches: {len(asking)}", False)
@@ -340,7 +333,7 @@ class Problem:
 
         least: list[float] = []
         with waiting(title, "run", progress, patience=0.0) as bar:
-            return together([lane(i) for i in range(len(searches))], answer)
+            return together(searches, answer)
 
     def memory(self, search: int) -> Any:
         """The gaits of a search, group by group; None if there are none."""
@@ -349,10 +342,9 @@ class Problem:
 
     def recall(self, memories: Mapping[int, Any]) -> None:
         """Sets the guesses of searches; those with None keep theirs."""
-        known = {search: memory for search, memory in memories.items() if memory is not None}
         for i, group in enumerate(self.groups):
-            group.recall({search: memory[i] for search, memory in known.items() if memory[i] is not None})
+            group.recall({search: memory[i] for search, memory in memories.items() if memory is not None})
 
 
-AskFrom: TypeAlias = Callable[[np.ndarray, Any], Residuals]
-"""From one point of the unit box, shape (n,), and the gait to guess from (or None) to the residuals there."""
+AskFrom: TypeAlias = Callable[[tuple[np.ndarray, Any]], Residuals]
+"""From one point of the unit box, shape (n,), with the gait to guess from (or None), to the residuals there."""

@@ -63,7 +63,7 @@ class _Asked:
         if self._last is None or self._last[0] != part.tobytes():
             x = self._x.copy()
             x[self._free] = part
-            found = self._ask(x, self._memory)
+            found = self._ask((x, self._memory))
             self.evaluations, self.failed = self.evaluations + 1, self.failed + int(not found.valid)
             self.unstable += int(found.status == UNSTABLE)
             self._last = (part.tobytes(), found)
@@ -110,7 +110,7 @@ def search(
     """Minimises the loss of a problem from one point of the unit box; points have no dimension.
 
     Args:
-        ask: evaluates the residuals at one point.
+        ask: evaluates the residuals at one point, from a guess of its gaits.
         x: the start.
         free: coordinates that may move.
         stopping: when to stop.

@@ -169,7 +169,7 @@ class Evaluator(Protocol):
         return None
 
     def recall(self, memories: Mapping[int, Any]) -> None:
-        """Restores what is remembered of searches, by their numbers."""
+        """Restores what is remembered of searches, by their numbers; those with None keep what they have."""
 
     def gait_of(self, memory: Any) -> np.ndarray | None:
         """The state at the beginning of a remembered gait, in the units of its components; None without a gait."""
@@ -217,8 +217,8 @@ class Combined(Runs):
 
     def recall(self, memories: Mapping[int, Any]) -> None:
         """See `Evaluator`."""
-        single = {i * self.size + s: one for i, memory in memories.items() for s, one in enumerate(memory)}
-        self.runs.recall({i: one for i, one in single.items() if one is not None})
+        known = {i: memory for i, memory in memories.items() if memory is not None}
+        self.runs.recall({i * self.size + s: one for i, memory in known.items() for s, one in enumerate(memory)})
 
 
 class Boxed(Runs):

@@ -286,8 +286,9 @@ class PeriodicGait(Boxed):
         return None if known is None else [field.tolist() for field in known]
 
     def recall(self, memories: Mapping[int, Any]) -> None:
-        """Restores the gaits of resumed searches."""
-        self._known |= {search: _Known(*map(np.array, memory)) for search, memory in memories.items()}
+        """See `Evaluator`."""
+        known = {search: memory for search, memory in memories.items() if memory is not None}
+        self._known |= {search: _Known(*map(np.array, memory)) for search, memory in known.items()}
 
     def gait_of(self, memory: Any) -> np.ndarray | None:
         """See `Evaluator`; of shape (components,)."""

@@ -44,8 +44,8 @@ def gradient_fault(
     each of the `parameters` by which a slope is zero at all of them; ignores starts whose run fails.
     """
     chosen = np.linspace(0, len(x) - 1, min(len(x), MAX_STARTS)).round().astype(int)
-    memories = {i + Aside.GRADIENT: evaluate.memory(int(k)) for i, k in enumerate(chosen)}
-    evaluate.recall({i: one for i, one in memories.items() if one is not None})  # the starts keep their own gaits
+    # under other numbers: the starts keep their own gaits
+    evaluate.recall({i + Aside.GRADIENT: evaluate.memory(int(k)) for i, k in enumerate(chosen)})
     x = x[chosen]
     found = evaluate(np.arange(len(x)) + Aside.GRADIENT, x)
     ran, valid = found.ran.sum(), np.flatnonzero(found.valid)

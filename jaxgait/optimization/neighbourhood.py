@@ -339,7 +339,7 @@ def _check_ends(
         left = [(lane, *side) for lane, side in zip(memories, sides, strict=True) if not side[2].known]
         if not left:
             break
-        evaluate.recall({lane: memories[lane] for lane, *_ in left if memories[lane] is not None})
+        evaluate.recall({lane: memories[lane] for lane, *_ in left})
         moved = np.array([sense * end.trial * np.eye(len(x))[i] for _, i, sense, end in left])
         found = evaluate(np.array([lane for lane, *_ in left]), np.clip(x + moved, 0.0, 1.0)).judged(stability)
         for k, (lane, _, _, end) in enumerate(left):

@@ -56,7 +56,7 @@ class Finer(NamedTuple):
     def again(self, x: Float[np.ndarray, "b n"], memories: Sequence[Any]) -> Evaluated:
         """Gaits at points of the unit box (no dimension), from what is remembered of the other task's at each."""
         evaluate = evaluator_for(self.task, "gait", x)
-        evaluate.recall({i: memory for i, memory in enumerate(memories) if memory is not None})
+        evaluate.recall(dict(enumerate(memories)))
         return evaluate(np.arange(len(x)), x)
 
     def reference(self, record: SearchRecord, best: Row) -> Reference:

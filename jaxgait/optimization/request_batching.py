@@ -12,13 +12,11 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-
 T = TypeVar("T")
-Ask: TypeAlias = Callable[[np.ndarray], Any]
-"""Called by a search with points, shape (p, n); returns their evaluation."""
-Answer: TypeAlias = Callable[[Sequence[int], Sequence[np.ndarray]], Sequence[Any]]
-"""From the numbers of the waiting searches and their points to one answer for each."""
+Ask: TypeAlias = Callable[[Any], Any]
+"""Called by a search with a question, usually points of shape (p, n); returns the answer: their evaluation."""
+Answer: TypeAlias = Callable[[Sequence[int], Sequence[Any]], Sequence[Any]]
+"""From the numbers of the waiting searches and their questions to one answer for each."""
 
 
 class _Abandoned(BaseException):
@@ -30,7 +28,7 @@ class _Thread:
 
     def __init__(self, search: Callable[[Ask], Any]):
         self._in, self._out = queue.SimpleQueue(), queue.SimpleQueue()
-        self.question: np.ndarray | None = None
+        self.question: Any = None
         self.result: Any = None
         self._thread = threading.Thread(target=self._run, args=(search,), daemon=True)
 
@@ -42,8 +40,8 @@ class _Thread:
         except BaseException as error:
             self._out.put((None, None, error))
 
-    def _ask(self, points: np.ndarray) -> Any:
-        self._out.put((np.array(points, dtype=float), None, None))
+    def _ask(self, question: Any) -> Any:
+        self._out.put((question, None, None))
         answer = self._in.get()
         if isinstance(answer, _Abandoned):
             raise answer
@@ -91,7 +89,7 @@ def together(searches: Sequence[Callable[[Ask], T]], answer: Answer) -> list[T]:
             thread.begin()
         while asking := [i for i, thread in enumerate(threads) if thread.question is not None]:
             questions = [threads[i].question for i in asking]
-            for i, found in zip(asking, answer(asking, questions), strict=True):  # type: ignore[arg-type]
+            for i, found in zip(asking, answer(asking, questions), strict=True):
                 threads[i].proceed(found)
         return [thread.result for thread in threads]
     finally:

@@ -199,7 +199,7 @@ class Search:
         at, words = Evaluated.stacked([best.evaluation]), functools.partial(brief, record.model)
         with waiting("tolerances", "run", progress, patience=0.0) as bar:
             evaluate, variation = Recorder(self._evaluate, np.inf, bar), self._variation(best)
-            evaluate.recall({} if best.memory is None else {best.search: best.memory})
+            evaluate.recall({best.search: best.memory})
             local = around(evaluate, *where, at, variation, record.stability, words)
         near = max(evaluate.rows, key=record.rank, default=best)
         gain = record.rank(near)[1] - record.rank(best)[1]
