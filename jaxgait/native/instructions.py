@@ -5,11 +5,12 @@ Language reference: https://llvm.org/docs/LangRef.html
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -170,6 +171,29 @@ class Writer:
         """A call; arguments are pairs of type and value."""
         self.declared.add(f"declare {result} @{function}({', '.join(t for t, _ in arguments)})")
         return self.emit(f"call {result} @{function}({', '.join(f'{t} {x}' for t, x in arguments)})")
+
+    @contextlib.contextmanager
+    def counted(self, loop: str, end: int, step: int = 1) -> Iterator[str]:
+        """A loop around the instructions of the context, which gets the number: 0, step, 2 step, ..., below `end`."""
+        i, before, start = f"%i.{loop}", self.block, len(self.lines) + 2
+        self.line(f"br label %{loop}")
+        self.label(loop)
+        self.lines.append("")  # the number, whose last block is known at the end
+        yield i
+        self.lines[start] = f"  {i} = phi i64 [ 0, %{before} ], [ {i}.next, %{self.block} ]"
+        self.line(f"{i}.next = add i64 {i}, {step}")
+        self.line(f"{i}.more = icmp slt i64 {i}.next, {end}")
+        self.line(f"br i1 {i}.more, label %{loop}, label %{loop}.over")
+        self.label(f"{loop}.over")
+
+    def vector_begin(self, number: str, members: int, width: int) -> str:
+        """The first member of a vector: the last one overlaps the one before; what it computes again is the same."""
+        return self.call("llvm.smin.i64", "i64", [("i64", number), ("i64", str(members - width))])
+
+    def returned(self) -> str:
+        """The text of a function that ends here without an error, and the declarations."""
+        self.line("ret ptr null")
+        return "\n".join([*self.lines, "}", *sorted(self.declared), ""])
 
 
 class Scope:

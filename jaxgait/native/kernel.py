@@ -68,36 +68,15 @@ def assembly(kernel: Kernel, prologue: Sequence[str]) -> str:
     used = {value.kind for value in kernel.values.values()}
     _level(kernel, Kind.UNIFORM, Cells(uniform), 0)
     if used & {Kind.LANE, Kind.EXTRA}:
-        # The last vector overlaps the one before; what it computes again is the same.
-        before = w.block
-        w.line("br label %lanes")
-        w.label("lanes")
-        w.line(f"%i = phi i64 [ 0, %{before} ], [ %i.next, %lanes.end ]")
-        begin = w.call("llvm.smin.i64", "i64", [("i64", "%i"), ("i64", str(kernel.grid.members - width))])
-        _level(kernel, Kind.LANE, Cells(lanes), begin)
-        w.line("br label %lanes.done")
-        w.label("lanes.done")
-        if Kind.EXTRA in used:
-            member, number = kernel.grid.strides
-            w.line("br label %extra")
-            w.label("extra")
-            w.line("%j = phi i64 [ 0, %lanes.done ], [ %j.next, %extra.done ]")
-            across, along = w.emit(f"mul i64 {begin}, {member}"), w.emit(f"mul i64 %j, {number}")
-            _level(kernel, Kind.EXTRA, Cells(extra, member), w.emit(f"add i64 {across}, {along}"))
-            w.line("br label %extra.done")
-            w.label("extra.done")
-            w.line("%j.next = add i64 %j, 1")
-            w.line(f"%j.more = icmp slt i64 %j.next, {kernel.grid.extra}")
-            w.line("br i1 %j.more, label %extra, label %lanes.end")
-        else:
-            w.line("br label %lanes.end")
-        w.label("lanes.end")
-        w.line(f"%i.next = add i64 %i, {width}")
-        w.line(f"%i.more = icmp slt i64 %i.next, {kernel.grid.members}")
-        w.line("br i1 %i.more, label %lanes, label %done")
-        w.label("done")
-    w.line("ret ptr null")
-    return "\n".join([*w.lines, "}", *sorted(w.declared), ""])
+        with w.counted("lanes", kernel.grid.members, width) as i:
+            begin = w.vector_begin(i, kernel.grid.members, width)
+            _level(kernel, Kind.LANE, Cells(lanes), begin)
+            if Kind.EXTRA in used:
+                member, number = kernel.grid.strides
+                with w.counted("extra", kernel.grid.extra) as j:
+                    across, along = w.emit(f"mul i64 {begin}, {member}"), w.emit(f"mul i64 {j}, {number}")
+                    _level(kernel, Kind.EXTRA, Cells(extra, member), w.emit(f"add i64 {across}, {along}"))
+    return w.returned()
 
 
 def _level(kernel: Kernel, kind: Kind, cells: Cells, index: str | int) -> None:
@@ -106,7 +85,7 @@ def _level(kernel: Kernel, kind: Kind, cells: Cells, index: str | int) -> None:
         if values[v].kind == kind:
             scope.names[v] = cells.load(f"%in{i}", values[v].dtype, index)
         elif kind == Kind.EXTRA and values[v].kind == Kind.ALONG:
-            scope.names[v] = scope.spread(cells.single(f"%in{i}", values[v].dtype, "%j"), values[v].dtype)
+            scope.names[v] = scope.spread(cells.single(f"%in{i}", values[v].dtype, "%i.extra"), values[v].dtype)
     for op in kernel.operations:
         if values[op.output].kind != kind:
             continue

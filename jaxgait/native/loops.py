@@ -142,25 +142,15 @@ class Emitter:
 
     def _part_loop(self, s: PartLoop) -> None:
         """A loop over parts, whose values are in tables."""
-        n = next(self._labels)
         for inner, outer in s.inputs:
             self._store_all_parts(inner, outer)
-        before = self.w.block
-        self.w.line(f"br label %parts{n}")
-        self.w.label(f"parts{n}")
-        start = len(self.w.lines)
-        self.w.lines.append("")  # the phi node of the part, known at the end
-        self.scope.names.update({inner: self._load_part(inner, f"%p{n}") for inner, _ in s.inputs})
-        self.statements(s.body)
-        of = {outer: inner for inner, outer in s.inputs}
-        for inner, outer in s.outputs:
-            old = of.get(self._lasting.get(outer, ()))
-            self._store_output(inner, f"%p{n}", old)
-        self.w.line(f"%p{n}.next = add i64 %p{n}, 1")
-        self.w.lines[start] = f"  %p{n} = phi i64 [ 0, %{before} ], [ %p{n}.next, %{self.w.block} ]"
-        self.w.line(f"%p{n}.more = icmp slt i64 %p{n}.next, {s.parts}")
-        self.w.line(f"br i1 %p{n}.more, label %parts{n}, label %whole{n}")
-        self.w.label(f"whole{n}")
+        with self.w.counted(f"parts{next(self._labels)}", s.parts) as part:
+            self.scope.names.update({inner: self._load_part(inner, part) for inner, _ in s.inputs})
+            self.statements(s.body)
+            of = {outer: inner for inner, outer in s.inputs}
+            for inner, outer in s.outputs:
+                old = of.get(self._lasting.get(outer, ()))
+                self._store_output(inner, part, old)
         for inner, outer in s.outputs:
             if outer not in self._lasting:
                 self._load_all_parts(inner, outer)
@@ -288,16 +278,9 @@ class Emitter:
             size = f"i64 {memory.size * align}, i1 false"
             self.w.line(f"call void @llvm.memcpy.p0.p0.i64(ptr align {align} {to}, ptr align {align} {source}, {size})")
             return
-        n, before = next(self._labels), self.w.block
-        self.w.line(f"br label %copy{n}")
-        self.w.label(f"copy{n}")
-        self.w.line(f"%k{n} = phi i64 [ 0, %{before} ], [ %k{n}.next, %copy{n} ]")
-        a, b = (self.cells.at(row, memory.dtype, f"%k{n}") for row in (source, to))
-        self.w.line(f"store {cell} {self.w.emit(f'load {cell}, ptr {a}, align {align}')}, ptr {b}, align {align}")
-        self.w.line(f"%k{n}.next = add i64 %k{n}, 1")
-        self.w.line(f"%k{n}.more = icmp slt i64 %k{n}.next, {memory.size}")
-        self.w.line(f"br i1 %k{n}.more, label %copy{n}, label %copied{n}")
-        self.w.label(f"copied{n}")
+        with self.w.counted(f"copy{next(self._labels)}", memory.size) as k:
+            a, b = (self.cells.at(row, memory.dtype, k) for row in (source, to))
+            self.w.line(f"store {cell} {self.w.emit(f'load {cell}, ptr {a}, align {align}')}, ptr {b}, align {align}")
 
     def members(self, begin: str, shared: Sequence[bool], sizes: Sequence[int]) -> None:
         """Everything for a vector of members; arguments as for `operands`."""
@@ -335,17 +318,6 @@ def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence
     emitter = Emitter(code, width, w)
     w.line("%nowhere = alloca i64, align 8")
     emitter.stack()
-    w.line("br label %members")
-    w.label("members")
-    w.line("%i = phi i64 [ 0, %run ], [ %i.next, %members.end ]")
-    # The last vector overlaps the one before; what it computes again is the same.
-    begin = w.call("llvm.smin.i64", "i64", [("i64", "%i"), ("i64", str(members - width))])
-    emitter.members(begin, shared, sizes)
-    w.line("br label %members.end")
-    w.label("members.end")
-    w.line(f"%i.next = add i64 %i, {width}")
-    w.line(f"%i.more = icmp slt i64 %i.next, {members}")
-    w.line("br i1 %i.more, label %members, label %done")
-    w.label("done")
-    w.line("ret ptr null")
-    return "\n".join([*w.lines, "}", *sorted(w.declared), ""])
+    with w.counted("members", members, width) as i:
+        emitter.members(w.vector_begin(i, members, width), shared, sizes)
+    return w.returned()

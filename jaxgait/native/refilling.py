@@ -88,8 +88,7 @@ def assembly(code: Code, prologue: Sequence[str], members: int, shared: Sequence
     emitter = _Refilling(code, width, w, members, shared, sizes)
     emitter.all_members()
     w.label("done")
-    w.line("ret ptr null")
-    return "\n".join([*w.lines, "}", *sorted(w.declared), ""])
+    return w.returned()
 
 
 def lanes(code: Code, members: int) -> Lanes:
@@ -136,7 +135,10 @@ class _Refilling(Emitter):
         for v, (i, k) in self.where.items():
             if self.shared[i] and v not in self.loop.initial:
                 self.spread(i, k, v)
-        before = self._first()
+        with w.counted("start", self.width) as i:
+            self._fill(i, i)
+        before = w.block
+        w.line("br label %members")
         w.label("members")
         w.line(f"%next = phi i64 [ {self.width}, %{before} ], [ %next.after, %lanes.over ]")
         w.line(f"%working = phi {lanes} [ -1, %{before} ], [ %working.after, %lanes.over ]")
@@ -168,18 +170,6 @@ class _Refilling(Emitter):
 
     # --- lane by lane -------------------------------------------------------------------------------------------------
 
-    def _first(self) -> str:
-        """Fills all lanes with the first members; returns the last block."""
-        w = self.w
-        w.line("br label %start")
-        w.label("start")
-        w.line("%i = phi i64 [ 0, %run ], [ %i.next, %start ]")
-        self._fill("%i", "%i")
-        w.line("%i.next = add i64 %i, 1")
-        w.line(f"%i.more = icmp slt i64 %i.next, {self.width}")
-        w.line("br i1 %i.more, label %start, label %members")
-        return "start"
-
     def _fill(self, lane: str, member: str) -> None:
         self._one.store(member, "%ids", NUMBER, lane)
         initial = dict(zip(self.loop.carried, self.loop.initial, strict=True))
@@ -201,33 +191,27 @@ class _Refilling(Emitter):
             self.cells.store(self.scope.get(c), self.slots[c], self.code.dtypes[c], 0)
         going = w.emit(f"bitcast {self.scope.type(bool)} {self.now} to {lanes}")
         finished, before = w.emit(f"xor {lanes} %working, {going}"), w.block
-        w.line("br label %lanes")
-        w.label("lanes")
-        w.line(f"%lane = phi i64 [ 0, %{before} ], [ %lane.next, %lane.end ]")
-        w.line(f"%upcoming = phi i64 [ %next, %{before} ], [ %next.after, %lane.end ]")
-        w.line(f"%busy = phi {lanes} [ %working, %{before} ], [ %working.after, %lane.end ]")
-        w.line(f"%bit = shl {lanes} 1, {w.emit(f'trunc i64 %lane to {lanes}')}")
-        hit = w.emit(f"icmp ne {lanes} {w.emit(f'and {lanes} {finished}, %bit')}, 0")
-        w.line(f"br i1 {hit}, label %lane.done, label %lane.end")
-        w.label("lane.done")
-        self._store_results("%lane")
-        w.line(f"%left = icmp slt i64 %upcoming, {self.count}")
-        w.line("br i1 %left, label %lane.fill, label %lane.idle")
-        w.label("lane.fill")
-        self._fill("%lane", "%upcoming")
-        w.line("%upcoming.next = add i64 %upcoming, 1")
-        w.line("br label %lane.end")
-        w.label("lane.idle")
-        w.line(f"%resting = xor {lanes} %busy, %bit")
-        w.line("br label %lane.end")
-        w.label("lane.end")
-        end = "[ {}, %lanes ], [ {}, %lane.fill ], [ {}, %lane.idle ]"
-        w.line(f"%next.after = phi i64 {end.format('%upcoming', '%upcoming.next', '%upcoming')}")
-        w.line(f"%working.after = phi {lanes} {end.format('%busy', '%busy', '%resting')}")
-        w.line("%lane.next = add i64 %lane, 1")
-        w.line(f"%lane.more = icmp slt i64 %lane.next, {self.width}")
-        w.line("br i1 %lane.more, label %lanes, label %lanes.over")
-        w.label("lanes.over")
+        with w.counted("lanes", self.width) as lane:
+            w.line(f"%upcoming = phi i64 [ %next, %{before} ], [ %next.after, %lane.end ]")
+            w.line(f"%busy = phi {lanes} [ %working, %{before} ], [ %working.after, %lane.end ]")
+            w.line(f"%bit = shl {lanes} 1, {w.emit(f'trunc i64 {lane} to {lanes}')}")
+            hit = w.emit(f"icmp ne {lanes} {w.emit(f'and {lanes} {finished}, %bit')}, 0")
+            w.line(f"br i1 {hit}, label %lane.done, label %lane.end")
+            w.label("lane.done")
+            self._store_results(lane)
+            w.line(f"%left = icmp slt i64 %upcoming, {self.count}")
+            w.line("br i1 %left, label %lane.fill, label %lane.idle")
+            w.label("lane.fill")
+            self._fill(lane, "%upcoming")
+            w.line("%upcoming.next = add i64 %upcoming, 1")
+            w.line("br label %lane.end")
+            w.label("lane.idle")
+            w.line(f"%resting = xor {lanes} %busy, %bit")
+            w.line("br label %lane.end")
+            w.label("lane.end")
+            end = "[ {}, %lanes ], [ {}, %lane.fill ], [ {}, %lane.idle ]"
+            w.line(f"%next.after = phi i64 {end.format('%upcoming', '%upcoming.next', '%upcoming')}")
+            w.line(f"%working.after = phi {lanes} {end.format('%busy', '%busy', '%resting')}")
         w.line(f"%working.left = icmp ne {lanes} %working.after, 0")
         w.line("br i1 %working.left, label %members, label %done")
 
