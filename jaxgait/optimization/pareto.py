@@ -141,7 +141,7 @@ def front(
     """
     space = search_space(as_model(model), over, starting=True)
     goal, signs = _goal(model, maximize, minimize, as_limits(subject_to))
-    _names(goal, len(signs), space)
+    names = _names(goal, len(signs), space)
     checks.one_of("method", method, FRONT_METHODS)
     check_search(iterations, 0.1, tolerance, stability, seed)
     check_run("front", run)
@@ -172,15 +172,16 @@ def front(
             settings = SearchSettings(-1.0, goal, iterations, tolerance, 0.1, seed)
             chosen = trace_front(model, space, record, signs, settings, x, points)
             valid = [row for row in record.rows if row.evaluation.valid]
-            remarks = [hardly_resolved(n, valid, tolerance, i) for i, n in enumerate(_names(goal, 2, space))]
+            remarks = [hardly_resolved(n, valid, tolerance, i) for i, n in enumerate(names)]
             if any(remarks):
                 checks.warn_user("; ".join(filter(None, remarks)))
         else:
             evolve(record, space, goal, signs, population, generations, seed)
             chosen = list(record.rows)
-    on_front = _on_front(model, space, goal, signs, record, chosen, method)
+    judged = task._replace(goal=goal)
+    on_front = _on_front(judged, signs, record, chosen, method)
     _warn_of_tolerances(task, record, on_front)
-    return _labelled(model, space, goal, signs, record, on_front, method)
+    return _labelled(judged, names, signs, record, on_front, method)
 
 
 def nondominated(losses: Float[np.ndarray, "members objectives"]) -> Bool[np.ndarray, " members"]:
@@ -270,15 +271,14 @@ def _names(goal: Goal, objectives: int, space: Space) -> list[str]:
     return names
 
 
-def _on_front(
-    model: Model, space: Space, goal: Goal, signs: np.ndarray, record: Recorder, chosen: list[Row], method: str
-) -> list[Row]:
+def _on_front(task: Task, signs: np.ndarray, record: Recorder, chosen: list[Row], method: str) -> list[Row]:
     """The points of the front, from the best of the first objective to its worst."""
+    goal = task.goal
     on_front = _unbeaten(goal, signs, _front(goal, signs, chosen), record.rows)
     if not on_front:
         lost = np.array([row.x for row in record.rows if row.evaluation.status == INVALID])
-        why = rejection(model, space.columns(lost)) if len(lost) else ""
-        raise no_result(model, *_without_objectives(goal, len(signs), record.rows), POPULATION, why)
+        why = rejection(task.model, task.space.columns(lost)) if len(lost) else ""
+        raise no_result(task.model, *_without_objectives(goal, len(signs), record.rows), POPULATION, why)
     on_front.sort(key=lambda row: -signs[0] * row.evaluation.values[0])
     return _apart(on_front, len(signs), SAME_POINT if method == "gradient" else MIN_IMPROVEMENT)
 
@@ -299,21 +299,21 @@ def _warn_of_tolerances(task: Task, record: Recorder, on_front: list[Row]) -> No
 
 
 def _labelled(
-    model: Model, space: Space, goal: Goal, signs: np.ndarray, record: Recorder, on_front: list[Row], method: str
+    task: Task, names: list[str], signs: np.ndarray, record: Recorder, on_front: list[Row], method: str
 ) -> xr.Dataset:
     """The front and all evaluations, labelled."""
-    data = _columns(model, space, goal, len(signs), on_front, "", "point")
+    data = _columns(task, names, on_front, "", "point")
     if method == "gradient":
-        data |= _exactness(space, goal, _names(goal, 2, space), signs, on_front)
-    everything = _columns(model, space, goal, len(signs), record.rows, "tried.", "evaluation")
+        data |= _exactness(task, names, signs, on_front)
+    everything = _columns(task, names, record.rows, "tried.", "evaluation")
     status = np.array([row.evaluation.status for row in record.rows], np.int32)
     best = {row.x.tobytes() for row in on_front}
     member = np.array([row.x.tobytes() in best and bool(row.evaluation.valid) for row in record.rows], np.int8)
     everything["tried.status"] = ("evaluation", status, labels("1", meanings()))
     everything["tried.on_front"] = ("evaluation", member, labels("1", "whether it is on the front (1) or not (0)"))
-    attrs = {"model": type(model).__name__, "method": method, "gradient": record.name}
-    attrs["objectives"] = ", ".join(_names(goal, len(signs), space))
-    attrs["parameters"] = ", ".join(space.names)
+    attrs = {"model": type(task.model).__name__, "method": method, "gradient": record.name}
+    attrs["objectives"] = ", ".join(names)
+    attrs["parameters"] = ", ".join(task.space.names)
     attrs["senses"] = ", ".join("max" if sign > 0 else "min" for sign in signs)
     return xr.Dataset(data | everything, attrs=attrs)
 
@@ -321,8 +321,11 @@ def _labelled(
 def _front(goal: Goal, signs: np.ndarray, rows: Sequence[Row]) -> list[Row]:
     """The allowed, nondominated evaluations, each point once."""
     allowed = list({row.x.tobytes(): row for row in rows if _allowed(goal, len(signs), row)}.values())
-    losses = np.array([-signs * row.evaluation.values[: len(signs)] for row in allowed]).reshape(-1, len(signs))
-    return [row for row, kept in zip(allowed, nondominated(losses), strict=True) if kept]
+    return [row for row, kept in zip(allowed, nondominated(_losses(signs, allowed)), strict=True) if kept]
+
+
+def _losses(signs: np.ndarray, rows: Sequence[Row]) -> np.ndarray:
+    return np.array([-signs * row.evaluation.values[: len(signs)] for row in rows]).reshape(-1, len(signs))
 
 
 def _apart(rows: Sequence[Row], objectives: int, distance: float) -> list[Row]:
@@ -337,9 +340,8 @@ def _apart(rows: Sequence[Row], objectives: int, distance: float) -> list[Row]:
 
 def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Row], tried: Sequence[Row]) -> list[Row]:
     """Each point, or an evaluation that is better in every objective by more than rounding."""
-    get = lambda some: np.array([-signs * row.evaluation.values[: len(signs)] for row in some]).reshape(-1, len(signs))
     allowed = [row for row in tried if _allowed(goal, len(signs), row)]
-    everything, own = get(allowed), get(rows)
+    everything, own = _losses(signs, allowed), _losses(signs, rows)
     span, chosen = np.maximum(np.ptp(own, axis=0), 1e-300) if rows else 1.0, []
     for row, loss in zip(rows, own, strict=True):
         better = np.flatnonzero((everything < loss - MIN_IMPROVEMENT * span).all(axis=1))
@@ -359,30 +361,25 @@ def _without_objectives(goal: Goal, objectives: int, rows: Sequence[Row]) -> tup
     return own, [row.evaluation._replace(values=row.evaluation.values[chosen]) for row in rows]
 
 
-def _columns(
-    model: Model, space: Space, goal: Goal, objectives: int, rows: Sequence[Row], prefix: str, dim: str
-) -> dict[str, Any]:
-    x, data = space.physical(np.array([row.x for row in rows])), {}
-    for i, name in enumerate(space.names):
-        data[prefix + name] = (dim, x[:, i], described_value(model, name))
-    for i, name in enumerate(_names(goal, objectives, space)):
-        measure = goal.measures[i]
+def _columns(task: Task, names: list[str], rows: Sequence[Row], prefix: str, dim: str) -> dict[str, Any]:
+    x, data = task.space.physical(np.array([row.x for row in rows])), {}
+    for i, name in enumerate(task.space.names):
+        data[prefix + name] = (dim, x[:, i], described_value(task.model, name))
+    for i, (name, measure) in enumerate(zip(names, task.goal.measures, strict=False)):
         own = labels(getattr(measure, "unit", ""), getattr(measure, "long_name", name))
         data[prefix + name] = (dim, np.array([row.evaluation.values[i] for row in rows]), own)
     return data
 
 
-def _exactness(
-    space: Space, goal: Goal, names: Sequence[str], signs: np.ndarray, rows: Sequence[Row]
-) -> dict[str, Any]:
+def _exactness(task: Task, names: Sequence[str], signs: np.ndarray, rows: Sequence[Row]) -> dict[str, Any]:
     """Rates of exchange, and unbalanced slopes."""
     span = np.abs(rows[-1].evaluation.values[:2] - rows[0].evaluation.values[:2])
     found = np.full((len(rows), 2), np.nan)
     if len(rows) > 1:
-        found = np.array([rate(space, goal, signs, span, row) for row in rows])
+        found = np.array([rate(task.space, task.goal, signs, span, row) for row in rows])
         found[0, 0] = np.nan
         found[found[:, 1] > MAX_IMBALANCE, 0] = np.nan
-    units = [getattr(m, "unit", "") or "1" for m in goal.measures[:2]]
+    units = [getattr(m, "unit", "") or "1" for m in task.goal.measures[:2]]
     gained = labels(ratio(units[1], units[0]), f"gain of {names[1]} per unit of {names[0]} given up")
     left = labels("1", "unbalanced slope, in spans of the front per box")
     return {"exchange_rate": ("point", found[:, 0], gained), "remaining_slope": ("point", found[:, 1], left)}
