@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait.ensembles.members import Members
-from jaxgait.optimization.evaluate import Boxed, Combined, Evaluated, Extra, Runs, Transient
+from jaxgait.optimization.evaluate import Boxed, Combined, Evaluated, Runs, Transient
 from jaxgait.optimization.gradients import evaluator_for
 from jaxgait.optimization.recheck import Finer
 from jaxgait.optimization.space import Space
@@ -25,11 +25,6 @@ class Given:
     """The values by name, in their units."""
     names: list[str]
     """The trials under each condition."""
-
-    @property
-    def extra(self) -> Extra:
-        """The values of the conditions, in their units."""
-        return Extra(self.members.values, self.members.size)
 
     def missing(self, values: Float[np.ndarray, "*b values"]) -> Bool[np.ndarray, "*b conditions"]:
         """The conditions without a result, from the values of `combined` (units of measures)."""

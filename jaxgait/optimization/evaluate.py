@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxgait import precision
 from jaxgait.ensembles.batch import own_value, run_member
 from jaxgait.ensembles.driver import plan_of
-from jaxgait.ensembles.members import constant, zipped
+from jaxgait.ensembles.members import Members, constant, zipped
 from jaxgait.ensembles.plan import LANES, Plan
 from jaxgait.ensembles.validity import accepted
 from jaxgait.ensembles.workers import run_blocks
@@ -43,6 +43,11 @@ class Extra(NamedTuple):
     values: Mapping[str, np.ndarray] = MappingProxyType({})
     """By name, in their units, with a leading axis over scenarios."""
     scenarios: int = 1
+
+    @classmethod
+    def of(cls, members: Members) -> Extra:
+        """The values of scenarios."""
+        return cls(members.values, members.size)
 
     def __call__(self, searches: Int[np.ndarray, " b"]) -> dict[str, np.ndarray]:
         """The values by name, (b, ...), in their units; search i in scenario s has the number i * scenarios + s."""

@@ -47,11 +47,6 @@ class Several(Protocol):
         """A name for each condition."""
         ...
 
-    @property
-    def extra(self) -> Extra:
-        """The values of the conditions, in their units."""
-        ...
-
     def missing(self, values: Float[np.ndarray, "*b values"]) -> Bool[np.ndarray, "*b conditions"]:
         """The conditions without a result, from the values of `combined` (units of measures)."""
         ...
@@ -78,7 +73,7 @@ class Task(NamedTuple):
     @property
     def extra(self) -> Extra:
         """The values of the conditions, in their units."""
-        return Extra() if self.scenarios is None else self.scenarios.extra
+        return Extra() if self.scenarios is None else Extra.of(self.scenarios.members)
 
     @property
     def runs(self) -> tuple[Any, ...]:

@@ -20,7 +20,7 @@ from jaxgait.elements import array_of
 from jaxgait.ensembles.conversion import in_own_units
 from jaxgait.ensembles.members import Members, as_members, check_members
 from jaxgait.model import Model
-from jaxgait.optimization.evaluate import Combined, Evaluated, Extra, Runs
+from jaxgait.optimization.evaluate import Combined, Evaluated, Runs
 from jaxgait.optimization.goals import Goal, Limit
 from jaxgait.parameters import ParameterError
 from jaxgait.support import checks, xr
@@ -95,11 +95,6 @@ class Scenarios:
         if len(set(found)) == len(found):
             return found
         return [f"scenario {i}" for i in range(self.size)]
-
-    @property
-    def extra(self) -> Extra:
-        """The values of the scenarios, in their units."""
-        return Extra(self.members.values, self.size)
 
     def missing(self, values: Float[np.ndarray, "*b values"]) -> Bool[np.ndarray, "*b scenarios"]:
         """The scenarios without a result, from the values of `Robust` (units of measures)."""

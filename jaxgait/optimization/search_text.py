@@ -201,7 +201,7 @@ def rejection_of(record: SearchRecord, row: Row) -> str:
     if row.evaluation.status != INVALID:
         return ""
     goal = record.settings.goal
-    extra = goal.scenarios.extra if isinstance(goal, RobustGoal) else Extra()
+    extra = Extra.of(goal.scenarios.members) if isinstance(goal, RobustGoal) else Extra()
     each = np.arange(extra.scenarios)
     return rejection(record.model, record.space.columns(np.repeat(row.x[None], len(each), axis=0)) | extra(each))
 

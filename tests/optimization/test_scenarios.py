@@ -12,7 +12,7 @@ from jaxgait.motion.capture.walk import measure
 from jaxgait.motion.record import walk_record, write_record
 from jaxgait.motion.recording import Recording
 from jaxgait.optimization import optimize
-from jaxgait.optimization.evaluate import BatchedProgram, Evaluated, Evaluator
+from jaxgait.optimization.evaluate import BatchedProgram, Evaluated, Evaluator, Extra
 from jaxgait.optimization.goals import Goal, at_least
 from jaxgait.optimization.gradients import Task, _gaits_missing, evaluator_for
 from jaxgait.optimization.methods import SearchSettings
@@ -136,7 +136,7 @@ def test_the_scenario_in_which_a_start_fails_is_reported():
         name = "of hollows"
 
         def __call__(self, searches, x):
-            c, k = scenarios.extra(searches)["c"], 0.5 + 2.0 * x[:, 0]
+            c, k = Extra.of(scenarios.members)(searches)["c"], 0.5 + 2.0 * x[:, 0]
             values, slopes = -((k - c) ** 2), -4.0 * (k - c)
             status = np.where(k > 2.0 * c, Outcome.NOT_CONVERGED, Outcome.COMPLETED)
             return Evaluated(values[:, None], slopes[:, None, None], status, np.full(len(x), np.nan))
