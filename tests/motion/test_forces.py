@@ -45,6 +45,16 @@ def test_forces_are_in_the_units_of_their_labels_or_of_a_row_of_units(tmp_path, 
     np.testing.assert_allclose(plate.point[:, :2], np.tile([0.25, 0.1], (50, 1)), rtol=1e-12)
 
 
+def test_force_plates_as_qualisys_exports_them(tmp_path):
+    names = [f"{what}_{axis}" for what in ("Force", "Moment", "COP") for axis in "XYZ"]
+    lines = ["NO_OF_SAMPLES\t50", "FREQUENCY\t1000", "FORCE_PLATE_NAME\tForce-plate 1", "FORCE_PLATE_LENGTH\t600.000"]
+    lines += ["\t".join(names), *["\t".join(["30", "0", "700", "1", "2", "3", "250", "100", "0"])] * 50]
+    found = _read(tmp_path, "\n".join(lines), "walk_f_1.tsv")
+    (plate,) = found.forces
+    assert found.rate == 1000.0
+    np.testing.assert_allclose([*plate.force[-1], *plate.point[-1]], [30.0, 0.0, 700.0, 0.25, 0.1, 0.0], rtol=1e-12)
+
+
 def test_a_component_without_a_unit_has_that_of_the_others(tmp_path):
     lines = ["time,Fx (kN),Fy,Fz (kN),COPx (mm),COPy"] + [f"{0.01 * i:.2f},0.03,0,0.7,250,100" for i in range(50)]
     (plate,) = _read(tmp_path, "\n".join(lines), "plate.csv").forces

@@ -86,12 +86,18 @@ def test_trc_of_every_vendor_reads_the_same(name, tmp_path):
         ("walk.csv", walker.vicon(W), 1e-7),
         ("walk.tsv", walker.qualisys(W), 1e-7),
         ("walk.csv", walker.optitrack(W), 1e-7),
+        ("walk.txt", walker.visual3d(W), 1e-7),
         ("walk.csv", TRC, 1e-8),
     ],
-    ids=["csv", "tabs", "semicolons", "blanks", "units", "vicon", "qualisys", "optitrack", "trc under another ending"],
+    ids=["csv", "tabs", "semicolons", "blanks", "units", "vicon", "qualisys", "optitrack", "visual3d", "trc as csv"],
 )
 def test_columns_of_every_kind_read_the_same(name, text, tolerance, tmp_path):
     _same(_read(tmp_path, text, name), tolerance)
+
+
+@pytest.mark.parametrize("text", [walker.optitrack(W), walker.visual3d(W)], ids=["optitrack", "visual3d"])
+def test_times_that_a_program_writes_are_used(text, tmp_path):
+    assert not any("no times" in note for note in _read(tmp_path, text, "walk.txt").notes)
 
 
 @pytest.mark.parametrize("start", ["PKNE.X,PKNE.Y,PKNE.Z,time\n", "MATLAB export\nx.X,x.Y,x.Z,time\n"])

@@ -174,6 +174,17 @@ def optitrack(w: Walker) -> str:
     return "\n".join(lines) + "\n"
 
 
+def visual3d(w: Walker) -> str:
+    """A text file as Visual3D exports it: lines of files, signals, types and folders over the components."""
+    over = lambda first, text: f"\t{first}" + f"\t{text}" * 3 * len(w.markers)
+    lines = [over("walk.c3d", "walk.c3d"), "\tTIME\t" + "\t".join(k for k in w.markers for _ in "XYZ")]
+    lines += [over("FRAME_NUMBERS", "TARGET"), over("ORIGINAL", "PROCESSED")]
+    lines += ["ITEM\t0" + "\tX\tY\tZ" * len(w.markers)]
+    table = np.concatenate(list(w.markers.values()), axis=1)
+    lines += [f"{i + 1}\t{w.time[i]:.5f}\t" + "\t".join(f"{x:.7f}" for x in row) for i, row in enumerate(table)]
+    return "\n".join(lines) + "\n"
+
+
 def mot(w: Walker, degrees: bool = True) -> str:
     """A MOT file of joint angles, whose hip is where gait2392 has it."""
     factor = 180 / np.pi if degrees else 1.0

@@ -31,7 +31,6 @@ _COUNT = re.compile(r"^[\s\"#%]*(?:NO_OF_FRAMES|.*\bTotal Exported Frames)\W+(\d
 """The number of frames in headers of Qualisys and OptiTrack."""
 _OTHER_RATE = re.compile(r"analog|force|plate|emg|cut.?off|(?:low|high|band).?pass|filter", re.IGNORECASE)
 """Words before a rate that is not one of the frames."""
-_AXIS = re.compile(r"^[xyz]\d*$", re.IGNORECASE)
 _HEADER_LINES = 200
 """Lines among which the labels of a table are looked for."""
 _PERCENT_ROWS = 101
@@ -236,7 +235,7 @@ def _units(source: Source, rows: list[list[str]], start: int) -> list[str]:
         rows.pop()
         return found
     labelled = len(rows) > 1 and any(map(labels.is_clock, rows[-2])) and not any(map(labels.is_clock, unknown))
-    if labelled and len(rows[-1]) >= 0.5 * len(rows[-2]) and sum(bool(_AXIS.match(cell)) for cell in rows[-1]) < 3:
+    if labelled and len(rows[-1]) >= 0.5 * len(rows[-2]) and not labels.are_axes(rows[-1]):
         what = f"the line below the labels is not one of units: {first_few([*map(reprlib.repr, unknown)], 4)}"
         raise source.error(what, "write units such as s, mm, deg or N, or leave the line out", start - 1)
     return []
@@ -268,7 +267,7 @@ def _rate(lines: list[str]) -> float | None:
 def _names(whole: list[list[str]], width: int) -> list[str] | None:
     """The labels of so many columns, or fewer; None without a line of labels."""
     rows = [trimmed(row) for row in whole]
-    axes = next((i for i in range(len(rows) - 1, -1, -1) if sum(bool(_AXIS.match(c)) for c in rows[i]) >= 3), None)
+    axes = next((i for i in range(len(rows) - 1, -1, -1) if labels.are_axes(rows[i])), None)
     if axes is not None and axes > 0:
         return _over_axes(_named(rows[:axes], rows[axes]), rows[axes], width)
     listed = next((row[1:] for row in rows if row and row[0].upper() == "MARKER_NAMES"), None)
@@ -293,7 +292,8 @@ def _over_axes(names: list[str], axes: list[str], width: int) -> list[str]:
         current = (names[i] if i < len(names) else "") or current
         axis = axes[i] if i < len(axes) else ""
         own = names[i] if i < len(names) else ""
-        labelled.append(f"{current}.{axis[0]}" if _AXIS.match(axis) else own or axis)
+        other = axis if labels.is_clock(axis) else own or axis  # OptiTrack has "Name" over its times
+        labelled.append(f"{current}.{axis[0]}" if labels.AXIS.match(axis) else other)
     return labelled
 
 

@@ -19,13 +19,15 @@ from jaxgait.motion.text import distinct
 from jaxgait.support.checks import count_of, first_few
 
 AXES = "xyz"
+AXIS = re.compile(r"^[xyz]\d*$", re.IGNORECASE)
+"""A cell in the line of axes below the names of markers."""
 _TIME = re.compile(r"^(time|times|time_?stamp|t|sec|seconds)([\s_]*[\[(]?(s|sec|seconds|ms)[\])]?)?$", re.IGNORECASE)
 _FRAME = re.compile(r"^(frame|frames|sub[\s_]*frame|field|sample|item|nr|no)[\s_]*(#|no|number)?\.?$", re.IGNORECASE)
 _UNIT = r"(?:[\s_]*[\[(]?(?P<unit>mm|cm|m|n|kn|lbf)[\])]?)?"
 _FORCES = (  # in the words of OpenSim, HBM, Fukuchi's data set and exported force plates
     re.compile(rf"^(?P<name>.*?)_?(?P<kind>v|p)(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE),
     re.compile(rf"^(?P<name>.+?)[._\s]?(?P<kind>for|cop)(?:ce)?_?(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE),
-    re.compile(rf"^(?P<kind>f|cop)_?(?P<axis>[xyz])_?(?P<name>\d*){_UNIT}$", re.IGNORECASE),
+    re.compile(rf"^(?P<kind>f(?:orce)?|cop)_?(?P<axis>[xyz])_?(?P<name>\d*){_UNIT}$", re.IGNORECASE),
     re.compile(rf"^(?P<name>.*?)[._\s]?(?P<kind>f|grf|cop)_?(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE),
 )
 _POINT = ("p", "cop")
@@ -92,6 +94,17 @@ def is_clock(name: str) -> bool:
         True True False
     """
     return bool(_TIME.match(name) or _FRAME.match(name))
+
+
+def are_axes(cells: Sequence[str]) -> bool:
+    """Whether a line is one of axes below the names of markers.
+
+    Examples:
+        >>> from jaxgait.motion.readers.labels import are_axes
+        >>> print(are_axes(["Frame#", "X1", "Y1", "Z1"]), are_axes(["ITEM", "0", "X", "Y", "Z"]), are_axes(["t", "x"]))
+        True True False
+    """
+    return sum(bool(AXIS.match(cell)) for cell in cells) >= 3
 
 
 def unit_of(text: str) -> str:

@@ -98,7 +98,8 @@ def _check_above(source: Source, first: int) -> None:
     """Checks that no rows with text among their numbers, and no lone number, lie between labels and rows of numbers."""
     delimiter = delimiter_of(source.lines[first])
     row = lambda i: [(cell, number(cell, delimiter != ",")) for cell in cells(source.lines[i], delimiter)]
-    numbers = lambda found: sum(x is not None and math.isfinite(x) for _, x in found)
+    known = lambda found: sum(x is not None and math.isfinite(x) for _, x in found)
+    numbers = lambda found: 0 if labels.are_axes([cell for cell, _ in found]) else known(found)
     width, top = len(row(first)), first
     while top and len(above := row(top - 1)) == width and numbers(above):
         top -= 1
