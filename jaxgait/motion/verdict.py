@@ -188,7 +188,7 @@ def _clock(v: Verdict) -> Iterator[Finding]:
         yield Finding(f"a stride of {period:.4g} s", norms.guess_time(period, step), True, "time_s")
     elif not inside(period, norms.PERIOD.usual):
         yield Finding(f"a stride of {period:.4g} s is unusual", "is it one stride, in s?", False, "time_s")
-    elif v.stride.file is not None and not v.stride.measured and abs(period - 1) < 1e-6:
+    elif not v.stride.measured and abs(period - 1) < 1e-6:
         yield Finding("a stride of exactly 1 s", "is time_s a fraction of the stride?", False, "time_s")
     stated = v.stride.stated_period
     if stated is not None and abs(period - stated) > 0.03 * abs(stated):

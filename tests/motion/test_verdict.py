@@ -52,6 +52,7 @@ def test_what_is_measured():
 
 UNUSUAL = {
     "slow": (dict(period=2.2, speed=0.45), "time_s: a stride of 2.2 s is unusual"),
+    "a fraction of the stride for times": (dict(period=1.0), "a stride of exactly 1 s; is time_s a fraction"),
     "very slow": (dict(period=1.6, speed=0.35, thigh_rad=lambda x: 0.6 * x), "a walking speed of 0.35 m/s is unusual"),
     "stiff knee": (dict(knee_rad=lambda x: 0.4 * x), "knee_rad: highest value 0.4448 rad; walking has 0.698 to"),
     "hyperextension": (dict(knee_rad=lambda x: x - 0.3), "knee_rad: lowest value -0.3724 rad; walking has"),
