@@ -71,7 +71,7 @@ def gait_cycles(data: xr.Dataset) -> Figure:
                     ax.plot(percent, mean, color=colour, lw=1.8, label=f"{side}: mean of {count}")
             ax.set_ylabel(axis_label(name.replace("_", " "), str(x.attrs.get("units", "1"))))
         for ax in panels[-PER_ROW:]:
-            ax.set_xlabel(axis_label("gait cycle", "%"))
+            ax.set(xlim=(0.0, 100.0), xlabel=axis_label("gait cycle", "%"))
             ax.xaxis.set_tick_params(labelbottom=True)
         legend(figure)
     return figure

@@ -360,6 +360,9 @@ def _resize(figure: Figure, width_mm: float, height_mm: float | None) -> None:
     heights = {ax: thinner * ax.bbox.height for ax in panels}
     for text in figure.findobj(Text):
         text.set(fontsize=max(_SMALLEST, _PRINTED * min(float(text.get_fontsize()), _LARGEST)), wrap=True)
+    for axis in (axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
+        for label in axis.get_ticklabels()[:1]:  # the size by which an axis decides how many ticks it has room for
+            axis.set_tick_params(labelsize=label.get_fontsize())
     for line in figure.findobj(Line2D):
         line.set(linewidth=thinner * line.get_linewidth(), markersize=thinner * line.get_markersize())
     for drawn in figure.findobj(Collection):

@@ -5,7 +5,8 @@ import pytest
 import xarray as xr
 
 from jaxgait import cli
-from jaxgait.plot.studies import saved_fit, study
+from jaxgait.plot.studies import gait_cycles, saved_fit, study
+from jaxgait.plot.style import save
 
 TIME = {"time": ("time", [0.0, 1.0, 2.0], {"units": "s"})}
 CURVES = {n: ("time", [1.0, 0.5, 0.2], {"units": "m"}) for n in ("measured", "before", "fitted", "residual", "band")}
@@ -48,6 +49,14 @@ def test_of_measured_strides_the_named_curves_are_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr("jaxgait.cli.viewing.save", lambda figure, *_, **__: drawn.extend(figure.axes))
     cli.main(["view", str(tmp_path / "walk.nc"), "--variables", "hip_angle", "--out", str(tmp_path / "hip.pdf")])
     assert [ax.get_ylabel() for ax in drawn] == ["hip angle (deg)"]
+
+
+def test_measured_strides_in_a_column_of_a_journal_have_a_tick_at_half_the_gait_cycle(tmp_path):
+    strides = xr.Dataset(KNEE, CYCLE)
+    figure = gait_cycles(strides.assign(hip_angle=strides.knee_angle))
+    save(figure, tmp_path / "strides.png", width_mm=85)
+    for ax in figure.axes:
+        assert ax.get_xlim() == (0.0, 100.0) and 50.0 in ax.get_xticks()
 
 
 def test_many_trials_are_drawn_in_rows_with_one_scale_for_each_quantity():
