@@ -86,7 +86,8 @@ def coordinates(plan: Plan) -> dict[str, Any]:
     coords: dict[str, Any] = {}
     for name, (dims, x) in plan.members.labels.items():
         extra = tuple(f"{name}_{i}" for i in range(x.ndim - len(dims)))
-        coords[name] = xr.DataArray(x, dims=dims + extra, attrs=described_value(plan.model, name))
+        of = {"of": PERSON} if dims == (PERSON,) and name != PERSON else {}  # known from the person's name
+        coords[name] = xr.DataArray(x, dims=dims + extra, attrs=described_value(plan.model, name) | of)
     times = plan.times
     if times is not None:
         coords["time"] = xr.DataArray(times, dims="time", attrs={"units": "s", "long_name": "time"})

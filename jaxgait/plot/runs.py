@@ -141,6 +141,8 @@ def brief(text: str) -> str:
 def fixed_values(data: xr.Dataset) -> list[str]:
     """What has a single value in a result, such as the parameters of the one member that was selected from a scan.
 
+    The name of a person stands for the numbers that follow from who walks.
+
     Examples:
         >>> import xarray as xr
         >>> from jaxgait.plot.runs import fixed_values
@@ -148,8 +150,8 @@ def fixed_values(data: xr.Dataset) -> list[str]:
         >>> fixed_values(scan.isel(k=1))
         ['k = 20000 N/m']
     """
-    single = (c for c in data.coords.values() if c.ndim == 0 and c.dtype.kind in "fiuUO" and c.name != "time")
-    return [_valued(c, c.item()) for c in single]
+    single = {c.name: c for c in data.coords.values() if c.ndim == 0 and c.dtype.kind in "fiuUO" and c.name != "time"}
+    return [_valued(c, c.item()) for c in single.values() if c.attrs.get("of") not in single]
 
 
 def member_names(data: xr.DataArray, dims: Sequence[str]) -> list[str]:

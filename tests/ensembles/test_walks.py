@@ -131,6 +131,7 @@ def test_every_member_is_the_run_of_that_person(walk_file):
     tight = {"strides": 2, "rtol": 1e-8}  # otherwise touch-downs amplify the last digits to the default tolerance
     data = ensemble(leg, product(who, grid({"damper.k": k})), observe=["peak_flexion"], **tight)
     assert data.peak_flexion.dims == ("subject", "damper.k")
+    assert data["segments.shank"].attrs["of"] == "subject" and "of" not in data["damper.k"].attrs
     for name, motion in zip(data.subject.values, (REFERENCE_GAITS[1], walk_file), strict=True):
         one = with_parameters(Prosthesis().driven(motion_drive(motion)), {"damper.k": 2.2e4})
         run = simulate(one, **tight)

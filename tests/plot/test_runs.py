@@ -51,6 +51,13 @@ def test_a_run_that_ended_early_says_so_in_every_panel():
     assert ending(member.drop_vars("t_end")) == "ended early: fell"
 
 
+def test_a_person_selected_from_a_scan_is_named_without_the_numbers_that_follow():
+    mass = ("member", [60.0, 80.0], {"units": "kg", "of": "subject"})
+    members = scan(k=("member", [1.0, 2e4], {"units": "N/m"}), subject=("member", ["anna", "ben"]), mass=mass)
+    assert title(picture(members.isel(member=0), ["x"])) == "k = 1 N/m; subject = anna"
+    assert title(picture(members.drop_vars("subject").isel(member=0), ["x"])) == "k = 1 N/m; mass = 60 kg"
+
+
 def test_several_runs_are_lines_with_their_names():
     runs = {"soft": run(1.0, measured=1.0), "stiff": run(2.0, samples=7, measured=1.0).assign_attrs(FELL)}
     figure = picture(runs, ["x"])
