@@ -43,7 +43,8 @@ def from_mujoco(
     Args:
         source: path of an MJCF or URDF file, or a `mujoco.MjModel`.
         key: name of the keyframe at which runs start; None: the pose of the file, at rest.
-        data: a `mujoco.MjData` of the model, whose `qpos`, `qvel` and `ctrl` are used, instead of those of a keyframe.
+        data: a `mujoco.MjData` of the model, whose `qpos`, `qvel`, `ctrl`, mocap poses and active constraints are
+            used, instead of those of a keyframe.
         normal: normal law of all contacts (see `ContactPoint`); None: nothing touches the ground. Spheres, the ends of
             capsules and the corners of boxes that MuJoCo lets collide with the ground become contact points. Bodies do
             not collide with each other.
@@ -82,10 +83,11 @@ def from_mujoco(
         raise ValueError("friction needs normal, the law of the normal force")
     if isinstance(touching, str):
         raise TypeError(f"touching must be a list of names, got {touching!r}: write [{touching!r}]")
-    robot = Robot(mujoco, compiled, _at_zero(mujoco, compiled))
-    if loops := int(np.sum(compiled.eq_active0)) * robot.enabled("EQUALITY", "CONSTRAINT"):
+    chosen = _chosen(mujoco, compiled, key, data)
+    robot = Robot(mujoco, compiled, _at_zero(mujoco, compiled, chosen))
+    if loops := int(np.sum(chosen.eq_active)) * robot.enabled("EQUALITY", "CONSTRAINT"):
         has = checks.count_of(loops, "active equality constraint", "active equality constraints")
-        what = "switch them off (`eq_active0`), and add what they do as drives"
+        what = "switch them off (`eq_active`), and add what they do as drives"
         raise ValueError(f"the model has {has}, and a TreeModel no loops: {what}")
     bodies = [body for body in range(1, compiled.nbody) if compiled.body_weldid[body] != 0]
     if not bodies:
@@ -93,8 +95,7 @@ def from_mujoco(
     pieces = [piece for body in bodies for piece in robot.pieces(body)]
     geoms = robot.touching(bodies, touching)
     contacts = {} if normal is None else robot.contacts(geoms, normal, friction)
-    qpos, qvel, control = _chosen(compiled, key, data)
-    start, rates = robot.start(pieces, qpos, qvel)
+    start, rates = robot.start(pieces, chosen.qpos, chosen.qvel)
     drives = Drives(robot, robot.single(pieces))
     left = drives.left_out() | robot.left_out(geoms, ground=normal is not None)
     if left_out := [checks.count_of(n, *words) for words, n in left.items() if n]:
@@ -106,7 +107,7 @@ def from_mujoco(
     return TreeModel(
         [piece.link for piece in pieces],
         contacts=contacts,
-        drives=drives.by_name(control),
+        drives=drives.by_name(chosen.ctrl),
         start=start,
         start_rates=rates,
         gravity=gravity,
@@ -128,25 +129,26 @@ def _loaded(mujoco: Any, path: Any) -> Any:
         raise ValueError(f"MuJoCo cannot read {file}: {' '.join(str(error).split())}") from None
 
 
-def _at_zero(mujoco: Any, compiled: Any) -> Any:
-    """MuJoCo's data in the pose of the file."""
+def _at_zero(mujoco: Any, compiled: Any, chosen: Any) -> Any:
+    """MuJoCo's data in the pose of the file, with mocap bodies where they are in the data that was chosen."""
     data = mujoco.MjData(compiled)
+    data.mocap_pos[:], data.mocap_quat[:] = chosen.mocap_pos, chosen.mocap_quat
     mujoco.mj_kinematics(compiled, data)
     return data
 
 
-def _chosen(compiled: Any, key: str | None, data: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The `qpos` and `qvel` at which runs start, and the `ctrl` that they keep."""
+def _chosen(mujoco: Any, compiled: Any, key: str | None, data: Any) -> Any:
+    """MuJoCo's data with the state at which runs start, and the commands that they keep."""
     if key is not None and data is not None:
         raise ValueError("give key or data, not both")
     if data is not None:
         if (data.qpos.size, data.qvel.size) != (compiled.nq, compiled.nv):
             raise ValueError(f"data is of another model: it has {data.qpos.size} positions, not {compiled.nq}")
-        return np.array(data.qpos), np.array(data.qvel), np.array(data.ctrl)
-    if key is None:
-        return np.array(compiled.qpos0), np.zeros(compiled.nv), np.zeros(compiled.nu)
-    names = [compiled.key(i).name for i in range(compiled.nkey)]
-    if key not in names:
-        raise ValueError(f"there is no keyframe {key!r}: {checks.nearest(key, names)}")
-    i = names.index(key)
-    return np.array(compiled.key_qpos[i]), np.array(compiled.key_qvel[i]), np.array(compiled.key_ctrl[i])
+        return data
+    data = mujoco.MjData(compiled)
+    if key is not None:
+        names = [compiled.key(i).name for i in range(compiled.nkey)]
+        if key not in names:
+            raise ValueError(f"there is no keyframe {key!r}: {checks.nearest(key, names)}")
+        mujoco.mj_resetDataKeyframe(compiled, data, names.index(key))
+    return data

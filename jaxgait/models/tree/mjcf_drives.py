@@ -158,7 +158,8 @@ class Drives:
         having = lambda field, joints: sum(bool(field[compiled.jnt_dofadr[j]]) for j in joints)
         damped = [j for j in others if compiled.jnt_stiffness[j] or compiled.dof_damping[compiled.jnt_dofadr[j]]]
         limited = [j for j in others if compiled.jnt_limited[j] and self.robot.enabled("LIMIT", "CONSTRAINT")]
-        uneven = [getattr(compiled, of, ()) for of in ("jnt_stiffnesspoly", "dof_dampingpoly", "jnt_springyield")]
+        polynomials = ("jnt_stiffnesspoly", "dof_dampingpoly", "actuator_dampingpoly", "jnt_springyield")
+        uneven = [getattr(compiled, of, ()) for of in polynomials]
         return {
             ("actuator", "actuators"): len(self.acting) - len(self.motors),
             ("joint with motors of limited sum", "joints with motors of limited sum"): len(self.together),

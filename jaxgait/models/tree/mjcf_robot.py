@@ -86,6 +86,8 @@ class Robot:
         """The link that holds a body, and the rotation of the body and its position in m there, in the file's pose."""
         compiled, parent = self.compiled, int(self.compiled.body_parentid[body])
         rotation, position = self.matrix(compiled.body_quat[body]), np.array(compiled.body_pos[body])
+        if (mocap := int(compiled.body_mocapid[body])) >= 0:
+            rotation, position = self.matrix(self.at_zero.mocap_quat[mocap]), np.array(self.at_zero.mocap_pos[mocap])
         if "free" in map(self.joint_type, self._joints(body)):
             return None, np.eye(3), np.zeros(3)
         if compiled.body_weldid[parent] == 0:  # it does not move
@@ -200,11 +202,17 @@ class Robot:
         """Whether MuJoCo lets a shape collide with the ground, or with anything, if it has no ground."""
         compiled = self.compiled
         meets = [
-            (compiled.geom_contype[geom] & compiled.geom_conaffinity[plane])
+            not self._excluded(geom, plane)
+            and (compiled.geom_contype[geom] & compiled.geom_conaffinity[plane])
             | (compiled.geom_contype[plane] & compiled.geom_conaffinity[geom])
             for plane in self._planes()
         ]
         return any(meets) if meets else self._touches(geom)
+
+    def _excluded(self, *geoms: int) -> bool:
+        """Whether the file excludes contacts between the bodies of two shapes."""
+        first, second = sorted(int(self.compiled.geom_bodyid[geom]) for geom in geoms)
+        return (first << 16) + second in self.compiled.exclude_signature
 
     def touching(self, bodies: list[int], chosen: Sequence[str] | None) -> list[int]:
         """The shapes of bodies that may touch the ground; those that are chosen, by their or their bodies' names.
@@ -282,12 +290,17 @@ class Robot:
         compiled = self.compiled
         lost = [geom for geom in geoms if not (ground and len(self._points(geom)[0]))]
         lost = lost if ground or self._planes() else []
+        in_contact = [*geoms, *self._planes()] if ground else []
+        none = np.zeros(compiled.ngeom)  # older MuJoCo
+        having = lambda what: sum(bool(np.any(getattr(compiled, f"geom_{what}", none)[geom])) for geom in in_contact)
         compensated = int(np.count_nonzero(compiled.body_gravcomp))
         touch = "may touch the ground" if ground else "may touch the ground (give normal= and friction=)"
         return {
             ("body with compensated gravity", "bodies with compensated gravity"): compensated,
             (f"shape that {touch}", f"shapes that {touch}"): len(lost),
             ("fixed shape that is no plane", "fixed shapes that are no planes"): len(self._fixed()),
+            ("shape whose surface moves", "shapes whose surfaces move"): having("surfacevel"),
+            ("shape with adhesion", "shapes with adhesion"): having("adhesion"),
             ("pair of shapes that collide", "pairs of shapes that collide"): compiled.npair,
             ("soft body", "soft bodies"): compiled.nflex,
             ("plugin", "plugins"): compiled.nplugin,

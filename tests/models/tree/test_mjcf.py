@@ -116,6 +116,36 @@ def test_what_is_left_out_is_named_and_names_have_no_dots():
     assert model.slope == pytest.approx(np.arctan2(0.5, 9.7)) and not model.links["ankle y"].mass
 
 
+GROUND = '<geom name="floor" type="plane" size="1 1 1"/>'
+
+
+def test_shapes_whose_contact_with_the_ground_is_excluded_do_not_touch_it():
+    excluded = '<contact><exclude body1="world" body2="leg"/></contact>'
+    assert not from_mujoco(leg(more=GROUND, after=excluded), normal=KelvinVoigt()).contacts
+    assert [*from_mujoco(leg(more=GROUND), normal=KelvinVoigt()).contacts] == ["leg_geom1_1", "leg_geom1_2"]
+
+
+def test_treadmills_and_adhesion_are_counted():
+    pytest.importorskip("mujoco", "4.0")
+    there = leg(more=GROUND.replace("name=", 'surfacevel="1 0 0" adhesion="9" name='))
+    with pytest.warns(UserWarning, match="1 shape whose surface moves, 1 shape with adhesion$"):
+        from_mujoco(there, normal=KelvinVoigt())
+
+
+def test_data_has_the_poses_of_mocap_bodies_and_the_active_constraints():
+    crane = """<mujoco><worldbody><body name="crane" mocap="true">
+      <body name="load" pos="0 0 -1"><joint axis="0 1 0"/><geom size=".1"/></body></body></worldbody>
+      <equality><connect body1="load" body2="world" anchor="0 0 0"/></equality>
+      <keyframe><key name="high" mpos="0 0 5"/></keyframe></mujoco>"""
+    data = mujoco.MjData(there := mujoco.MjModel.from_xml_string(crane))
+    with pytest.raises(ValueError, match="1 active equality constraint"):
+        from_mujoco(there, key="high")
+    data.mocap_pos[:], data.eq_active[:] = [[2.0, 0.0, 3.0]], 0
+    assert from_mujoco(there, data=data).links["crane"].offset == (2.0, 0.0, 3.0)
+    there.eq_active0[:] = 0
+    assert from_mujoco(there, key="high").links["crane"].offset == (0.0, 0.0, 5.0)
+
+
 def test_a_urdf_swings_as_a_pendulum(tmp_path):
     path = tmp_path / "arm.urdf"
     path.write_text(URDF)

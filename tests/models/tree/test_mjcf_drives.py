@@ -52,6 +52,12 @@ def test_drives_that_are_left_out_are_counted():
     assert drives["push"] == Motor("shank", moment=2.0, limits=Limits(-2.0, 5.0))
 
 
+def test_nonlinear_dampers_of_motors_are_counted():
+    pytest.importorskip("mujoco", "4.0")
+    with pytest.warns(UserWarning, match="1 nonlinear spring or damper$"):
+        driven('<motor joint="hip" damping=".3 .2"/>', "1")
+
+
 @pytest.mark.parametrize(
     ("given", "ratio"),
     [("", 1.19), ('solreflimit="-20000 -200"', 0.90), ('solreflimit=".05 1"', 1.99)],
