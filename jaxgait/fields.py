@@ -21,7 +21,7 @@ import numpy as np
 from jaxgait.elements import ELEMENT, as_value, element, no_element
 from jaxgait.support import units
 from jaxgait.support.checks import first_few, listed, nearest, shown
-from jaxgait.support.unpickled import whole, with_whole_parts
+from jaxgait.support.unpickled import modules_in, whole, with_whole_parts
 
 T = TypeVar("T")
 
@@ -52,20 +52,13 @@ class Immutable(eqx.Module):
         with_whole_parts(self)
 
     def __check_init__(self) -> None:
-        """Takes labelled values in the units of their parameters, and tuples as arrays, unless annotated as tuples.
-
-        Fields that a constructor of the class's own leaves out have their defaults.
+        """Takes values as their parameters are declared (see `_as_declared`), also in parts.
 
         Raises:
             ValueError: for values in a unit of another quantity, or in an unknown one.
         """
         with_whole_parts(self)
-        for field in dataclasses.fields(self):
-            taken = given = getattr(self, field.name)
-            if "unit" in field.metadata:
-                taken = _taken(f"{type(self).__name__}.{field.name}", given, field, unit_of(self, field))
-            if taken is not given or field.name not in vars(self):  # the class has the default, the leaves have not
-                object.__setattr__(self, field.name, taken)
+        _as_declared(self)
 
     def check_together(self, label: str) -> None:
         """Rejects values of a part that are impossible together; `check` calls it with the part's dotted name.
@@ -94,6 +87,22 @@ class Immutable(eqx.Module):
             how = "with_parts" if isinstance(value, eqx.Module) else "with_parameters"
             other = f"models are immutable; {how}(model, {{{self._path + name!r}: value}}) makes another one"
             raise dataclasses.FrozenInstanceError(f"{name!r} cannot be set: {other}") from None
+
+
+def _as_declared(module: Any) -> None:
+    """Takes labelled values in the units of their parameters, and tuples as arrays, unless annotated as tuples.
+
+    Fields that constructors leave out have their defaults. Parts that are plain modules of equinox are changed here.
+    """
+    for field in dataclasses.fields(module):
+        taken = given = getattr(module, field.name)
+        if "unit" in field.metadata:
+            taken = _taken(f"{type(module).__name__}.{field.name}", given, field, unit_of(module, field))
+        if taken is not given or field.name not in vars(module):  # the class has the default, the leaves have not
+            object.__setattr__(module, field.name, taken)
+        for part in modules_in(given):
+            if not isinstance(part, Immutable):
+                _as_declared(part)
 
 
 OWN = re.compile(r"{(\w+)}")

@@ -16,9 +16,11 @@ import xarray as xr
 from jaxgait.fields import Immutable
 from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw
 from jaxgait.mechanics.friction import Dahl
+from jaxgait.mechanics.spatial import Link, hinge
 from jaxgait.model import Scalar, parameter
 from jaxgait.models import Creeper, CreeperChain, Prosthesis, RigidWalker
 from jaxgait.models.prosthesis import parts
+from jaxgait.models.tree import TreeModel
 from jaxgait.parameters import ParameterError, check, check_single, parameters, part, with_parameters
 from jaxgait.parts import with_parts
 from jaxgait.plausible import ImplausibleValue, plausible_range, warn_implausible
@@ -355,6 +357,22 @@ def test_constructors_take_labelled_values_as_with_parameters_does(name, given, 
     made, changed = getattr(Stacked(**{name: given}), name), getattr(with_parameters(Stacked(), {name: given}), name)
     assert type(made) is type(changed) and np.allclose(made, changed, rtol=1e-15)
     np.testing.assert_allclose(made, wanted, rtol=1e-15)
+
+
+def test_parts_that_are_plain_modules_have_their_parameters_as_declared():
+    class Gains(eqx.Module):
+        stiffness: jax.Array = parameter((3.0, 4.0), unit="N m/rad", doc="stiffness")
+        target: float = parameter(0.5, unit="rad", doc="angle to hold")
+
+        def __call__(self, t, q, v):
+            return self.stiffness * (self.target - q)
+
+    upper = Link("upper", None, hinge((0, 1, 0)), mass=1.0, com=(0.0, 0.0, -0.5))
+    lower = Link("lower", "upper", hinge((0, 1, 0)), mass=1.0, com=(0.0, 0.0, -0.5))
+    labelled = xr.DataArray(90.0, attrs={"units": "deg"})
+    arm = TreeModel([upper, lower], drives={"gains": Gains(target=labelled)})
+    assert arm.drives["gains"].target == pytest.approx(np.pi / 2, rel=1e-15)
+    np.testing.assert_array_equal(2.0 * arm.drives["gains"].stiffness, [6.0, 8.0])
 
 
 def test_constructors_reject_values_in_units_of_other_quantities():

@@ -62,13 +62,23 @@ def _bare(kind: Any) -> Any:
     return kind.__new__(kind)
 
 
+def modules_in(value: Any) -> list[eqx.Module]:
+    """The modules that a field holds, also in a mapping or sequence.
+
+    Examples:
+        >>> from jaxgait import Bungee
+        >>> from jaxgait.support.unpickled import modules_in
+        >>> [type(one).__name__ for one in modules_in({"jumper": Bungee(), "height": 80.0})]
+        ['Bungee']
+    """
+    held = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple | list) else (value,)
+    return [one for one in held if isinstance(one, eqx.Module)]
+
+
 def with_whole_parts(owner: Any) -> None:
     """Gives the modules within a module, also in mappings and sequences, the classes of which JAX knows all fields."""
     for value in vars(owner).values():
-        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple | list) else (value,)
-        for one in parts:
-            if not isinstance(one, eqx.Module):
-                continue
+        for one in modules_in(value):
             if (kind := whole(type(one))) is not type(one):
                 object.__setattr__(one, "__class__", kind)
             if not hasattr(one, "__setstate__"):  # parts of this package have done so for theirs
