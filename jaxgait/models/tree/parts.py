@@ -434,7 +434,7 @@ class PrescribedJoint(JointDrive):
 
 @float64_default
 class Force(Immutable):
-    """An external force at a point of a body.
+    """An external force at a point of a body; a push shorter than the steps may be missed (`max_step`).
 
     Examples:
         >>> import jax.numpy as jnp
