@@ -217,8 +217,9 @@ def basin(
         tolerance: largest distance in any coordinate, in its unit, at which the gait counts as reached.
 
     Warns:
-        UserWarning: for an unstable gait: whatever comes near it leaves it again; and if the tolerance is so large that
-            all starts count as being at the gait.
+        UserWarning: for points that are no gait of this model, such as those of another parameter; for an unstable
+            gait: whatever comes near it leaves it again; and if the tolerance is so large that all starts count as
+            being at the gait.
         jaxgait.outcome.IncompleteRun: if walks count as falls that only took too long, or could not be computed.
 
     Raises:
@@ -244,7 +245,7 @@ def basin(
     count = int(np.prod(grid))
     if count:
         check_section(return_map, model, starts.reshape(count, n)[0])
-    _warn_if_unstable(return_map, model, gait, tolerance)
+    _warn_of_gait(return_map, model, gait, tolerance)
     padded = (
         jnp.resize(starts.reshape(count, n), (-(-count // BATCH_SIZE) * BATCH_SIZE, n))
         if count > BATCH_SIZE
@@ -269,12 +270,19 @@ def _warn_of_failures(return_map: ReturnMap, model: Any, codes: np.ndarray) -> N
         checks.warn_user(what, IncompleteRun)
 
 
-def _warn_if_unstable(return_map: ReturnMap, model: Any, gait: Array, tolerance: float) -> None:
-    """Warns of a gait that motions leave which start off it by the tolerance in any coordinate."""
-    n = gait.shape[1]
-    aside = tolerance * jnp.concatenate([jnp.eye(n), -jnp.eye(n)])
-    plus, minus = np.split(np.asarray(_repeated(return_map, model, gait[:1] + aside, len(gait))), 2)
-    slopes = (plus - minus) / (2.0 * tolerance)
+def _warn_of_gait(return_map: ReturnMap, model: Any, gait: Array, tolerance: float) -> None:
+    """Warns of points that are no gait, and of a gait that motions leave which start off it by the tolerance."""
+    order, n = gait.shape
+    aside = tolerance * jnp.concatenate([jnp.zeros((1, n)), jnp.eye(n), -jnp.eye(n)])
+    after = np.asarray(_repeated(return_map, model, gait[:1] + aside, order))
+    off = float(np.abs(after[0] - np.asarray(gait[0])).max())
+    if not off <= tolerance:  # it may be NaN
+        returns = checks.count_of(order, "return", "returns")
+        ends = f"ends {off:.3g} away after {returns}" if np.isfinite(off) else f"does not make {returns}"
+        what = f"gait is none of this model: the motion from its first point {ends}"
+        checks.warn_user(f"{what}. Few starts, if any, count as REACHED: find its gait with fixed_point or orbit")
+        return
+    slopes = (after[1 : n + 1] - after[n + 1 :]) / (2.0 * tolerance)
     if not np.isfinite(slopes).all():
         return
     if (growth := float(np.abs(np.linalg.eigvals(slopes)).max())) > GROWTH:

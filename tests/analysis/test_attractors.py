@@ -124,6 +124,14 @@ def test_a_gait_that_motions_leave_is_not_reached_without_a_word():
         basin(swapped, 0.2, points, points)
 
 
+@pytest.mark.parametrize(("point", "ends"), [(0.5, "ends 0.125 away after 1 return"), (2.0, "does not make 1 return")])
+def test_a_point_of_another_gait_is_no_gait_without_a_word(point, ends):
+    """Instead of a basin in which all walks end elsewhere."""
+    growth = lambda r, z: jnp.where(z < 1.0, r * z * (1.0 - z), jnp.nan)
+    with pytest.warns(UserWarning, match=f"gait is none of this model: the motion from its first point {ends}. Few"):
+        basin(growth, 2.5, jnp.array([[0.2]]), jnp.array([[point]]))
+
+
 @pytest.mark.parametrize("second", [(-0.5, 1.0, 1.5), (1.25, -0.75, 2.0)])
 def test_the_largest_exponent_of_a_symmetric_map(second):
     """Multipliers of [own, other]: own + other, and own - other, of motions with left and right opposite."""
