@@ -258,6 +258,7 @@ COVERED = {
     "models/exoskeleton/observables.py": "papers/test_exoskeleton.py",
     "solve/fixed.py": "solve/test_time_stepping.py",
     "solve/steps.py": "solve/test_time_stepping.py",
+    "solve/stroboscopic.py": "solve/test_return_maps.py",
     "solve/tableaus.py": "solve/test_rosenbrock.py",
     "support/xr.py": "test_registry.py",
 }

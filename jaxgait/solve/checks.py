@@ -25,7 +25,7 @@ from jaxgait.native import disk
 from jaxgait.native.identity import identity
 from jaxgait.native.stored import signature
 from jaxgait.outcome import RESERVED_ENDINGS
-from jaxgait.parameters import ParameterError, check, in_own_unit, is_real, with_parameters
+from jaxgait.parameters import ParameterError, check, check_single, in_own_unit, is_real, with_parameters
 from jaxgait.plausible import warn_large_angles
 from jaxgait.solve.names import check_described, check_labels, check_names, check_phase
 from jaxgait.solve.steps import as_precise_as, start_state
@@ -69,6 +69,19 @@ def check_model(model: Any) -> None:
         model.validate()
     else:
         check(model)
+
+
+def check_one(model: Any) -> None:
+    """Validates the model of a single motion, as `check_model`; a parameter has one value.
+
+    Raises:
+        TypeError: for a class instead of an instance.
+        jaxgait.parameters.ParameterError: naming the parameter, its value and what would be right.
+    """
+    an_instance(model)
+    if hasattr(model, "validate"):
+        check_single(model)
+    check_model(model)
 
 
 def check_state(name: str, y: Any, like: Any) -> None:

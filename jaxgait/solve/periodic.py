@@ -29,10 +29,9 @@ from jaxtyping import Array, ArrayLike, Float, Int
 
 from jaxgait.native import kept, looped
 from jaxgait.outcome import Outcome, warn_of_search
-from jaxgait.parameters import check_single
 from jaxgait.precision import Precision, cast, float64_default, in_force
 from jaxgait.roots import CONVERGED, Root, Rule, root
-from jaxgait.solve.checks import check_map, check_model
+from jaxgait.solve.checks import check_map, check_one
 from jaxgait.solve.return_failures import why_lost
 from jaxgait.solve.return_maps import (
     Coordinates,
@@ -41,11 +40,11 @@ from jaxgait.solve.return_maps import (
     ReturnMap,
     SectionedModel,
     SectionMap,
-    StroboscopicMap,
 )
 from jaxgait.solve.sections import check_section, warn_of_section
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
 from jaxgait.solve.steps import as_point
+from jaxgait.solve.stroboscopic import StroboscopicMap
 from jaxgait.support import checks
 
 __all__ = [
@@ -179,7 +178,7 @@ def orbit(return_map: ReturnMap, model: Any, z0: Float[ArrayLike, " n"], strides
         [0.8, 0.512, 0.8, 0.513]
     """
     checks.count("strides", strides)
-    _check_one(model)
+    check_one(model)
     z0 = as_point(z0)
     check_section(return_map, model, z0)
     model = cast(model)
@@ -351,7 +350,7 @@ def checked_search(
             ...
         ValueError: z0 must be finite, got [0.2 nan]
     """
-    _check_one(model)
+    check_one(model)
     checks.count("order", order)
     checks.count("max_iterations", max_iterations)
     checks.number("tolerance", tolerance, "the units of the point", above=0.0)
@@ -359,10 +358,3 @@ def checked_search(
     if checks.is_concrete(z0) and not np.isfinite(np.asarray(z0)).all():
         raise ValueError(f"z0 must be finite, got {np.asarray(z0)}")
     return z0
-
-
-def _check_one(model: Any) -> None:
-    checks.an_instance(model)
-    if hasattr(model, "validate"):
-        check_single(model)
-    check_model(model)

@@ -13,7 +13,8 @@ from jaxgait.model import Model
 from jaxgait.native import kept
 from jaxgait.outcome import FIRST_TERMINATION, Outcome, sentence
 from jaxgait.precision import cast, float64_default
-from jaxgait.solve.return_maps import PoincareMap, Point, ReturnMap, StroboscopicMap
+from jaxgait.solve.return_maps import PoincareMap, Point, ReturnMap
+from jaxgait.solve.stroboscopic import StroboscopicMap
 from jaxgait.support.checks import is_concrete
 
 __all__ = ["described", "step_of", "why_lost"]

@@ -6,6 +6,7 @@ A point on the section stands for the state just after an event (`PoincareMap`),
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -13,19 +14,18 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from jaxgait.kinds import HybridModel, Transition
-from jaxgait.model import Model, Scalar, State, as_model
+from jaxgait.model import Scalar, State
+from jaxgait.native import kept
 from jaxgait.outcome import Outcome
-from jaxgait.precision import float64_default
+from jaxgait.precision import cast, float64_default
 from jaxgait.roots import only_if
-from jaxgait.run import check_period
 from jaxgait.scheme import Scheme
+from jaxgait.solve.checks import check_one, check_state
 from jaxgait.solve.hybrid import EventDriven, hybrid
-from jaxgait.solve.schemes import scheme_for
-from jaxgait.solve.smooth import Smooth, integrate
+from jaxgait.solve.smooth import REDUNDANT_CHECKS
 from jaxgait.solve.steps import as_point, prepared, start_state
 from jaxgait.support import checks, units
 
@@ -207,12 +207,11 @@ class PoincareMap:
             (3,)
         """
         self._coordinates(model)
-        return self._arrival(model, start_state(model, None), 0, 1)[0]
+        return _arrival(self, *checked_motion(model, start_state(model, None)), 0, 1)[0]
 
     def _started(self, model: HybridModel, z: Point) -> tuple[Point, Float[Array, ""], Int[Array, ""]]:
         (y, _), (_, phase) = self._state(model, z), self._section(model)
-        checks.count("events", self.events)
-        return self._arrival(model, y, phase, self.events)
+        return _arrival(self, *checked_motion(model, y), phase, checks.count("events", self.events))
 
     def scheme_of(self, model: HybridModel) -> EventDriven:
         """The scheme in use: the given one, or that which suits the model.
@@ -225,16 +224,6 @@ class PoincareMap:
         """
         scheme = EventDriven.of(model) if self.scheme is None else self.scheme
         return scheme if self.max_events is None else replace(scheme, max_events=self.max_events)
-
-    def _arrival(
-        self, model: HybridModel, y0: State, phase: int, events: int
-    ) -> tuple[Point, Float[Array, ""], Int[Array, ""]]:
-        """The point after some events, the time in s until then, and how the motion ended."""
-        to_point, (counted, _) = self._coordinates(model).point, self._section(model)
-        scheme, t_end = self.scheme_of(model), self.longest(model)
-        run = hybrid(model, events=events, t_end=t_end, y0=y0, phase=phase, scheme=scheme, counted=counted)
-        y, t, came = jax.tree.map(lambda leaf: leaf[-1], run.after), run.ts[-1], run.count == events
-        return only_if(came, to_point(model, y)), only_if(came, t), _ended(came, run.status)
 
     def start(self, model: HybridModel, z: Float[ArrayLike, " n"]) -> State:
         """The state at a point of the section, as `initial_state` of a run, such as that of a gait.
@@ -254,7 +243,7 @@ class PoincareMap:
             >>> print(round(float(run.event_time.diff("event").std()), 6))  # s: all steps take the same time
             0.0
         """
-        return _checked_start(*self._state(model, z), self._section(model)[1])
+        return checked_start(*self._state(model, z), self._section(model)[1])
 
     def round_trip(self, model: Any, z: Point) -> Point:
         """The coordinates, in their units, of the state at a point of the section: the point itself, if they fit.
@@ -351,8 +340,21 @@ class PoincareMap:
         return counted, phases.pop()
 
 
-def _ended(came: Bool[Array, ""], status: Int[Array, ""]) -> Int[Array, ""]:
-    """How a motion ended that has returned or has not, from the status of its run."""
+@functools.partial(kept, assured=REDUNDANT_CHECKS)
+def _arrival(
+    section: PoincareMap, model: HybridModel, y0: State, phase: int, events: int
+) -> tuple[Point, Float[Array, ""], Int[Array, ""]]:
+    """The point after some events, the time in s until then, and how the motion ended."""
+    to_point, (counted, _) = section._coordinates(model).point, section._section(model)
+    scheme, t_end = section.scheme_of(model), section.longest(model)
+    run = hybrid(model, events=events, t_end=t_end, y0=y0, phase=phase, scheme=scheme, counted=counted)
+    y, t, came = jax.tree.map(lambda leaf: leaf[-1], run.after), run.ts[-1], run.count == events
+    return only_if(came, to_point(model, y)), only_if(came, t), ended_by(came, run.status)
+
+
+@float64_default
+def ended_by(came: Bool[Array, ""], status: Int[Array, ""]) -> Int[Array, ""]:
+    """How a motion ended that has returned or has not, as a code without unit, from the status of its run."""
     lost = jnp.where(status == Outcome.COMPLETED, Outcome.NO_RETURN, status)
     return jnp.where(came, Outcome.COMPLETED, lost).astype(jnp.int32)
 
@@ -363,135 +365,21 @@ def _phases_after(transition: Transition) -> tuple[int, ...]:
 
 
 @float64_default
-@dataclass(frozen=True)
-class StroboscopicMap:
-    """Over `periods` periods of a driven model; the point is the whole state, leaf by leaf.
+def checked_motion(model: Any, y: State) -> tuple[Any, State]:
+    """A model and a state (in its units) as arguments of a compiled program, which cannot check them itself.
 
     Raises:
-        ValueError: unless `periods` is a whole number of at least 1.
-
-    Examples:
-        >>> import jax.numpy as jnp
-        >>> from jaxgait import Model, Variable, parameter
-        >>> from jaxgait.solve.periodic import StroboscopicMap
-        >>> class Driven(Model):  # x' = -x, sampled every second
-        ...     variables = {"x": Variable("m", "position")}
-        ...     duration = period = 1.0
-        ...     def initial_state(self):
-        ...         return {"x": jnp.array(1.0)}
-        ...     def vector_field(self, t, y):
-        ...         return {"x": -y["x"]}
-        >>> print(StroboscopicMap()(Driven(), jnp.array([1.0])).round(4))  # exp(-1)
-        [0.3679]
+        ValueError: for a state that is not finite.
+        jaxgait.parameters.ParameterError: for impossible parameters, and for several values of one.
     """
-
-    scheme: Scheme | type[Scheme] | str | None = None
-    """`Smooth` or `EventDriven`: an instance with its options, the class or its name; None: the model's default."""
-    periods: int = 1
-    """Periods that make one return."""
-    phase: int = 0
-    """Phase of the point, for an event-driven model; a motion that ends in another one has not returned."""
-
-    def __post_init__(self) -> None:
-        checks.count("periods", self.periods)
-        checks.count("phase", self.phase, least=0)
-
-    def __call__(self, model: Model, z: Point) -> Point:
-        """The state one period later; NaN if the trajectory ended early, or is in another phase then.
-
-        Derivatives are exact across events. An event at the very start or end has none: let the period begin elsewhere.
-
-        Raises:
-            ValueError: for a model without a period, for a phase of one that moves smoothly, and for a scheme that
-                has no exact derivatives.
-            TypeError: for anything but a model.
-        """
-        return self.tried(model, z)[0]
-
-    def tried(self, model: Model, z: Point) -> tuple[Point, Int[Array, ""]]:
-        """The state one period later and how the motion ended, as `PoincareMap.tried`; `NO_RETURN` in another phase.
-
-        Examples:
-            >>> import jax.numpy as jnp
-            >>> from jaxgait import Prosthesis
-            >>> from jaxgait.outcome import sentence
-            >>> from jaxgait.solve.periodic import StroboscopicMap
-            >>> _, code = StroboscopicMap().tried(Prosthesis(), jnp.array([0.36, 0.4, -0.78, -2.1]))  # rad, rad/s
-            >>> sentence(Prosthesis(), int(code))
-            'completed'
-        """
-        if as_model(model).period is None:
-            raise ValueError(f"{type(model).__name__} is not driven with a period: use PoincareMap")
-        check_period(model)
-        scheme = self.scheme_of(model)
-        if not isinstance(scheme, EventDriven | Smooth):
-            raise ValueError(
-                f"StroboscopicMap needs the exact derivatives of Smooth or EventDriven: {type(model).__name__} is "
-                f"integrated by {type(scheme).__name__}"
-            )
-        y, z = _whole_state(model, z)
-        t_end = self.periods * jnp.asarray(model.period, z.dtype)
-        if isinstance(scheme, EventDriven):
-            moving: Any = model
-            run = hybrid(moving, events=1, t_end=t_end, y0=y, phase=self.phase, scheme=scheme, counted=())
-            came = (run.status == Outcome.COMPLETED) & (run.phase == self.phase)
-        else:
-            if self.phase:
-                raise ValueError(f"{type(model).__name__} moves smoothly, without phases: leave out phase={self.phase}")
-            run = integrate(model, jnp.stack([jnp.zeros_like(t_end), t_end]), scheme, y)
-            came = run.status == Outcome.COMPLETED
-        return only_if(came, ravel_pytree(run.y_end)[0]), _ended(came, run.status)
-
-    def first_point(self, model: Model) -> Point:
-        """The model's own initial state as a point, a first guess of a gait; in the units of its components.
-
-        Examples:
-            >>> from jaxgait import Prosthesis
-            >>> from jaxgait.solve.periodic import StroboscopicMap
-            >>> print(StroboscopicMap().first_point(Prosthesis()).shape)
-            (4,)
-        """
-        return ravel_pytree(start_state(as_model(model), None))[0]
-
-    def scheme_of(self, model: Model) -> Scheme:
-        """The scheme in use: the given one with the options that suit the model, or the model's default.
-
-        Examples:
-            >>> from jaxgait import Prosthesis
-            >>> from jaxgait.solve.periodic import StroboscopicMap
-            >>> type(StroboscopicMap().scheme_of(Prosthesis())).__name__
-            'Smooth'
-        """
-        return scheme_for(model, self.scheme)
-
-    def start(self, model: Model, z: Float[ArrayLike, " n"]) -> State:
-        """The state at a point, as `initial_state` of a run, such as that of a gait; see `PoincareMap.start`.
-
-        Raises:
-            ValueError: for a point in a later phase, as runs start in the first one, for one of another size than the
-                state, and for one that is not finite, as of a failed search.
-
-        Examples:
-            >>> import numpy as np
-            >>> from jaxgait import Prosthesis
-            >>> from jaxgait.solve.periodic import StroboscopicMap
-            >>> y = StroboscopicMap().start(Prosthesis(), np.array([0.36, 0.4, -0.78, -2.1]))  # rad, rad/s
-            >>> print(y._fields[0], y[0])
-            theta_b 0.36
-        """
-        return _checked_start(*_whole_state(as_model(model), z), self.phase)
+    if checks.is_concrete((model, y)):
+        check_one(model)
+        check_state("y0", y, jax.eval_shape(model.initial_state))
+    return cast(model), start_state(model, y)
 
 
-def _whole_state(model: Model, z: Any) -> tuple[State, Point]:
-    """The state of which a point is the numbers, and the point as an array."""
-    own, unravel = ravel_pytree(start_state(model, None))
-    z = as_point(z, "z")
-    if z.shape != own.shape:
-        raise ValueError(f"a point has {own.size} numbers, those of the state, got the shape {z.shape}")
-    return unravel(z), z
-
-
-def _checked_start(y: State, z: Point, phase: int) -> State:
+@float64_default
+def checked_start(y: State, z: Point, phase: int) -> State:
     """The state at a point of a section, checked: from there, a run must move as the map does."""
     if phase:
         raise ValueError(f"the section lies in phase {phase}, and runs start in phase 0: choose another section")

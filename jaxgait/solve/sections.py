@@ -16,8 +16,9 @@ from jaxgait.model import State
 from jaxgait.native import kept
 from jaxgait.precision import cast, float64_default
 from jaxgait.solve.checks import check_map
-from jaxgait.solve.return_maps import PoincareMap, Point, StroboscopicMap
+from jaxgait.solve.return_maps import PoincareMap, Point
 from jaxgait.solve.steps import as_point, start_state
+from jaxgait.solve.stroboscopic import StroboscopicMap
 from jaxgait.states import state_variables
 from jaxgait.support.checks import an_instance, count_of, first_few, is_concrete, warn_user
 

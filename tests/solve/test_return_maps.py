@@ -1,5 +1,6 @@
 """States at the points of return maps, from which runs start."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from jaxgait import simulate
 from jaxgait.kinds import Transition
 from jaxgait.models.walker.measures import rolling_gait
 from jaxgait.models.walker.rigid import RollingWalker
+from jaxgait.parameters import ParameterError, with_parameters
 from jaxgait.solve.periodic import Coordinates, PoincareMap, StroboscopicMap, fixed_point
 from tests.oscillator import Oscillator
 
@@ -29,6 +31,26 @@ def test_a_driven_run_starts_in_its_gait_too():
     run = simulate(model, strides=1, samples=4, initial_state=stride.start(model, found.z), rtol=1e-9, atol=1e-11)
     last = [float(run[name][-1]) for name in model.initial_state()._fields]
     np.testing.assert_allclose(last, found.z, atol=1e-7)
+
+
+def test_a_plain_call_compiles_once_and_checks_what_it_is_given():
+    """Each took as long as the first one, a minute for a knee, since it compiled its program again."""
+    traced = []
+
+    class Damped(Oscillator):
+        def vector_field(self, t, y):
+            traced.append(1)
+            return super().vector_field(t, y)
+
+    stride, z = StroboscopicMap(), jnp.array([0.1, 0.0])
+    first, compiled = stride(Damped(), z), len(traced)
+    others = [stride(with_parameters(Damped(), {"damping": c}), z) for c in (0.1, 0.2)]
+    assert compiled == len(traced) and not np.allclose(*others)
+    np.testing.assert_allclose(first, jax.jit(lambda z: stride(Damped(), z))(z), atol=1e-4)
+    with pytest.raises(ValueError, match="must be finite, got Array"):
+        stride(Damped(), jnp.array([np.nan, 0.0]))
+    with pytest.raises(ParameterError, match=r"Damped.damping \(.*\) must be one number in .*, got array"):
+        stride(Damped(damping=np.array([0.1, 0.2])), z)
 
 
 def test_points_from_which_no_run_can_start_are_named():
