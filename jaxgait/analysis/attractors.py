@@ -76,7 +76,7 @@ def bifurcation_diagram(
         keep: number of strides to return.
         follow: whether each walk starts where the last one before it that did not fall ended, in the order of the
             values, and only the first one at `z0`. They run one after the other, which takes longer.
-        progress: whether to show a bar while they do; None: on a terminal, after some seconds.
+        progress: whether to show a bar while they do; None: on a terminal and in notebooks, after some seconds.
 
     Warns:
         jaxgait.outcome.IncompleteRun: of walks that fell, with their number, unless the result is traced.

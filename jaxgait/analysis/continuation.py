@@ -128,7 +128,7 @@ def continuation(
         directions: for switching between branches, in the space of (point, parameter) in their own units: the first one
             of this branch, and that of the branch which it leaves.
         start: value of the parameter at which to start, if not `span[0]`.
-        progress: whether to show a count of the evaluations; None: on a terminal, after some seconds.
+        progress: whether to show a count of the evaluations; None: on a terminal and in notebooks, after some seconds.
 
     Returns:
         The branch with its bifurcations; `why_stopped` describes why it ended, and where stability changes without a

@@ -51,7 +51,7 @@ def crossings(family: Family, branches: Gaits, *, width: float, progress: bool |
         family: return map and members, those of the branches.
         branches: result of `follow`.
         width: tolerance of a bifurcation's location, in the parameter's own unit.
-        progress: whether to show a progress bar; None: only on a terminal.
+        progress: whether to show a progress bar; None: on a terminal and in notebooks.
 
     Raises:
         TypeError: for anything but a family and its gaits.

@@ -371,7 +371,7 @@ def follow(
         values: values of the parameter in its own unit, in the order in which to follow them; the same for all
             members, or one column per member.
         z0: first guesses at the first value.
-        progress: whether to show a progress bar; None: only on a terminal.
+        progress: whether to show a progress bar; None: on a terminal and in notebooks.
 
     Returns:
         The gaits, with leading axes (points, b).

@@ -91,7 +91,7 @@ def fit(
             noise: SciPy's, since residuals are divided by the noise. At 1, standard errors with normal noise are 4 %
             (soft_l1), 5 % (huber) and 15 % (cauchy) larger than by least squares; at larger scales, outliers pull more.
         seed: seed of the Sobol points.
-        progress: whether to show a progress bar; None: only on a terminal.
+        progress: whether to show a progress bar; None: on a terminal and in notebooks.
         run: further arguments of `jaxgait.ensemble`: strides, duration, samples, rtol, ...; more `samples` make the
             interpolation between them more accurate.
 
@@ -195,7 +195,7 @@ def solve_problem(
         x: starts of the searches.
         stopping: when they stop.
         estimated: whether to estimate the noise from the residual.
-        progress: whether to show a progress bar; None: only on a terminal.
+        progress: whether to show a progress bar; None: on a terminal and in notebooks.
 
     Raises:
         jaxgait.outcome.NoResult: if no run of any start completed.

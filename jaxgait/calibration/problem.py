@@ -318,7 +318,7 @@ class Problem:
         Args:
             searches: functions of an `AskFrom`.
             title: description for the progress bar.
-            progress: whether to show a progress bar; None: only on a terminal.
+            progress: whether to show a progress bar; None: on a terminal and in notebooks.
         """
 
         def answer(asking: Sequence[int], questions: Sequence[tuple[np.ndarray, Any]]) -> list[Residuals]:

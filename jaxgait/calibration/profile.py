@@ -210,7 +210,7 @@ def profile(
             loss is robust).
         steps: largest number of steps to each side.
         iterations: largest number of evaluations of each fit.
-        progress: whether to show a progress bar; None: only on a terminal.
+        progress: whether to show a progress bar; None: on a terminal and in notebooks.
 
     Raises:
         TypeError: for anything but a fit.

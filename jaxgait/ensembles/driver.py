@@ -112,7 +112,7 @@ def ensemble(
             store resumes it. The result is then read from there, lazily.
         repair: whether to rerun damaged blocks of the store.
         cluster: address of a Dask scheduler ("tcp://...") or a `dask.distributed.Client`: its workers run the blocks.
-        progress: whether to show a progress bar; None: only on a terminal.
+        progress: whether to show a progress bar; None: on a terminal and in notebooks.
 
     Returns:
         A Dataset whose dimensions are those of `members`. Each trajectory has `status` (legend in the attribute

@@ -1,6 +1,6 @@
 """Runs the blocks of a plan, on threads of this process or on the workers of a Dask cluster, and shows the progress.
 
-Progress is a bar on a terminal; in a log an occasional line, if the scan takes more than a minute.
+Progress is a bar on a terminal or in a notebook; in a log an occasional line, if the scan takes more than a minute.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from jaxgait.ensembles.plan import Plan, Task, default_workers, run_task, task_o
 from jaxgait.ensembles.store import store_library
 from jaxgait.outcome import NoResult, failures
 from jaxgait.support.checks import shown
+from jaxgait.support.notes import PATIENCE, is_watched
 
 Results: TypeAlias = dict[str, np.ndarray]
 
@@ -183,22 +184,27 @@ FIRST_LINE, BETWEEN_LINES = 60.0, 300.0
 
 
 class Meter:
-    """A progress bar over the members of a plan; `show=None`: a bar on a terminal, otherwise an occasional line."""
+    """A progress bar over the members of a plan; `show=None`: if somebody watches, otherwise an occasional line."""
 
     def __init__(self, plan: Plan, done: int = 0, show: bool | None = None) -> None:
         self._plan = plan
         self._blocks = done
         self._failures = 0
-        self._lines = show is None and not sys.stderr.isatty()
+        self._lines = show is None and not is_watched()
         self._begun, self._first = time.monotonic(), done
         self._due = self._begun + FIRST_LINE
+        terminal = sys.stderr is not None and sys.stderr.isatty()
+        delay = 0.0 if show or terminal else PATIENCE  # a notebook keeps every bar
         self._bar = tqdm(
             total=plan.members.size,
             initial=min(plan.members.size, round(plan.members.size * done / plan.size)),
-            disable=None if show is None else not show,
+            disable=not (is_watched() if show is None else show),
+            delay=delay,
             bar_format=_FORMAT,
         )
-        self._update()
+        self._describe()
+        if not delay:
+            self._bar.refresh()
 
     def __enter__(self) -> Meter:
         return self
@@ -210,8 +216,8 @@ class Meter:
         """Counts one more block with the status codes (members,) of its members."""
         self._blocks += 1
         self._failures += int(failures(status).sum())
+        self._describe()
         self._bar.update(status.size)
-        self._update()
         if self._lines and time.monotonic() >= self._due and self._blocks < self._plan.size:
             self._due = time.monotonic() + BETWEEN_LINES
             print(f"jaxgait: {self._line()}", file=sys.stderr, flush=True)
@@ -224,6 +230,6 @@ class Meter:
             f"about {max(left / 60, 1):.0f} min left"
         )
 
-    def _update(self) -> None:
+    def _describe(self) -> None:
         self._bar.set_description_str(f"{self._failures} failed, ", refresh=False)
-        self._bar.set_postfix_str(f"{self._blocks}/{self._plan.size} blocks")
+        self._bar.set_postfix_str(f"{self._blocks}/{self._plan.size} blocks", refresh=False)

@@ -125,7 +125,7 @@ def optimize(
         gait: first guess of its point, such as `Optimum.gait` of another search; None: the point after some strides
             from the model's own initial state, which is also tried where the guess leads to no gait.
         checkpoint: a file to which every evaluation is added; the same call resumes from an existing file.
-        progress: whether to show a progress bar; None: only on a terminal.
+        progress: whether to show a progress bar; None: on a terminal and in notebooks.
         run: further arguments of `jaxgait.ensemble`: strides, duration, rtol, precision, ...
 
     Returns:

@@ -107,7 +107,7 @@ def front(
         population: for NSGA-II: number of members of a generation, which run as one ensemble.
         generations: for NSGA-II: number of generations.
         seed: seed of the Sobol points, and of NSGA-II.
-        progress: whether to show a progress bar; None: only on a terminal.
+        progress: whether to show a progress bar; None: on a terminal and in notebooks.
         run: further arguments of `jaxgait.ensemble`: strides, duration, rtol, precision, ...
 
     Returns:

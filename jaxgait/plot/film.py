@@ -126,7 +126,7 @@ class Film(FuncAnimation):
             fps: largest number of frames in 1/s, which does not change the speed; the film's own if None, 50 at most in
                 a GIF file.
             dpi: resolution in dots per inch; None: such that the film is `WIDTH` pixels wide.
-            progress: whether to show a progress bar; None: only on a terminal.
+            progress: whether to show a progress bar; None: on a terminal and in notebooks.
             options: further ones of matplotlib's `Animation.save`.
 
         Raises:
@@ -188,7 +188,7 @@ class Film(FuncAnimation):
             kind = "gif"
             checks.warn_user(f"without ffmpeg the animation becomes a GIF, which is large: {INSTALL}")
         with tempfile.TemporaryDirectory() as folder:
-            content = self.save(pathlib.Path(folder, f"film.{kind}"), progress=kind == "gif").read_bytes()
+            content = self.save(pathlib.Path(folder, f"film.{kind}")).read_bytes()
         data = base64.b64encode(content).decode()
         if kind == "gif":
             return f'<img alt="film" src="data:image/gif;base64,{data}">'

@@ -1,6 +1,7 @@
 """Notes and warnings for the user.
 
-Notes are for whoever waits, such as that a program is being compiled: in the log, or else on a terminal.
+Notes are for whoever waits, such as that a program is being compiled: in the log, or else on a terminal or in a
+notebook.
 
 Within a block, our own warnings are left out by `without_warnings`, and not by `warnings.catch_warnings`: that changes
 the filters of all threads, and where two threads are in such blocks it may leave them changed for good.
@@ -30,8 +31,23 @@ FILTERS = threading.RLock()
 """Held while all warnings are ignored, and while others change the filters, which would restore this state later."""
 
 
+def is_watched() -> bool:
+    """Whether somebody sees stderr at once: on a terminal, or below the cell of a notebook.
+
+    Examples:
+        >>> import contextlib, io
+        >>> from jaxgait.support.notes import is_watched
+        >>> with contextlib.redirect_stderr(io.StringIO()):
+        ...     is_watched()
+        False
+    """
+    if sys.stderr is None:
+        return False
+    return sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel.")  # of Jupyter, Colab, VS Code
+
+
 def note(message: str) -> None:
-    """Logs a message of the logger "jaxgait"; if nobody listens to it, prints it on stderr if that is a terminal.
+    """Logs a message of the logger "jaxgait"; if nobody listens to it, prints it on stderr if that `is_watched`.
 
     Examples:
         >>> import logging
@@ -42,7 +58,7 @@ def note(message: str) -> None:
     """
     log = logging.getLogger("jaxgait")
     log.info(message)
-    if not log.isEnabledFor(logging.INFO) and sys.stderr is not None and sys.stderr.isatty():
+    if not log.isEnabledFor(logging.INFO) and is_watched():
         say(message)
 
 
@@ -100,7 +116,7 @@ def waiting(
     Args:
         what: is computed.
         unit: of which parts are counted.
-        progress: whether to show it; None: only on a terminal.
+        progress: whether to show it; None: if stderr `is_watched`.
         total: number of parts, if it is known.
         patience: time in s before it shows; None: `PATIENCE`.
 
@@ -112,7 +128,7 @@ def waiting(
     """
     from tqdm import tqdm  # imported only here: most notes need none
 
-    hidden = None if progress is None else not progress
+    hidden = not (is_watched() if progress is None else progress)
     return tqdm(desc=what, unit=unit, total=total, disable=hidden, delay=PATIENCE if patience is None else patience)
 
 

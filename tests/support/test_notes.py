@@ -1,5 +1,7 @@
 """Warnings that are left out: in one thread, without a change of what the others are told."""
 
+import contextlib
+import io
 import pathlib
 import re
 import threading
@@ -9,6 +11,7 @@ import pytest
 
 import jaxgait
 from jaxgait.plausible import ImplausibleValue
+from jaxgait.support import notes
 from jaxgait.support.notes import warn_user, without_warnings
 
 
@@ -38,3 +41,20 @@ def test_nothing_else_changes_the_filters_of_all_threads():
     files = {path.relative_to(package).as_posix(): path.read_text() for path in package.rglob("*.py")}
     changing = re.compile("^ +(with|filters =) .*catch_warnings", re.MULTILINE)
     assert {name for name, text in files.items() if changing.search(text)} == alone
+
+
+class Cell(io.StringIO):
+    """Stderr of a notebook's kernel, which is no terminal."""
+
+    __module__ = "ipykernel.iostream"
+
+
+@pytest.mark.parametrize(("stderr", "shown"), [(io.StringIO, False), (Cell, True)])
+def test_whoever_waits_at_a_notebook_is_told_what_goes_on(stderr, shown, monkeypatch):
+    monkeypatch.setattr(notes, "PATIENCE", 0.0)
+    with contextlib.redirect_stderr(stderr()) as err:
+        notes.note("compiling")
+        with notes.waiting("walks", "walk", None, total=2) as bar:
+            bar.update(2)
+    text = err.getvalue()
+    assert ("jaxgait: compiling" in text) == ("walks: 100%" in text) == shown == bool(text)
