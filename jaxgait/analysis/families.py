@@ -227,7 +227,8 @@ def fixed_points(
     values = {name: in_unit(name, column) for name, column in over.items()}
     sizes = {name: column.shape for name, column in values.items()}
     if len(set(sizes.values())) != 1 or any(len(shape) != 1 for shape in sizes.values()):
-        raise ValueError(f"over must contain one value of each parameter per member, got the shapes {sizes}")
+        what = "over must contain one value of each parameter per member, in vectors (x.ravel() of a grid)"
+        raise ValueError(f"{what}, got the shapes {sizes}")
     (count,) = next(iter(sizes.values()))
     tolerance = TOLERANCE[in_force()] if tolerance is None else tolerance
     z0 = np.asarray(as_points(z0, "z0"))

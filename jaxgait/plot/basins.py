@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,6 +14,7 @@ from numpy.typing import ArrayLike
 from jaxgait.analysis.attractors import FELL, OTHER, REACHED, Basin
 from jaxgait.plot.panels import legend
 from jaxgait.plot.style import FAILED, GREEN, ORANGE, cell_edges, style
+from jaxgait.support import checks
 
 FATES = {FELL: ("falls", FAILED), REACHED: ("reaches the gait", GREEN), OTHER: ("walks on, elsewhere", ORANGE)}
 """Names and colours of the outcomes of walks."""
@@ -29,6 +32,9 @@ def basin_map(
         labels: of both axes, with their units.
         gait: the gait's own two coordinates, (2,), or those of each of its points, (points, 2); marked by stars.
 
+    Warns:
+        UserWarning: of a gait beyond the map, as where x and y are exchanged.
+
     Raises:
         ValueError: for other numbers of values than outcomes, and for a gait without two coordinates.
 
@@ -43,6 +49,7 @@ def basin_map(
         >>> [text.get_text() for text in figure.legends[0].get_texts()]
         ['falls', 'reaches the gait']
     """
+    _checked(found, x, y, gait)  # before there is an empty figure
     with style():
         figure, ax = plt.subplots(figsize=(6.0, 4.6))
         draw_basin(ax, found, x, y, gait=gait)
@@ -67,13 +74,7 @@ def draw_basin(ax: Axes, found: Basin, x: ArrayLike, y: ArrayLike, *, gait: Arra
         >>> ax.get_legend_handles_labels()[1]
         ['falls', 'reaches the gait']
     """
-    across, up = np.atleast_1d(np.asarray(x, float)), np.atleast_1d(np.asarray(y, float))
-    if found.outcome.shape != (*across.shape, *up.shape):
-        got = f"{across.shape} and {up.shape} for outcomes of the shape {found.outcome.shape}"
-        raise ValueError(f"x and y must be the values of the two coordinates of the starts, got {got}")
-    points = np.empty((0, 2)) if gait is None else np.atleast_2d(np.asarray(gait, float))
-    if points.ndim != 2 or points.shape[1] != 2:
-        raise ValueError(f"gait must be its two coordinates on the map, (points, 2), got the shape {points.shape}")
+    across, up, points = _checked(found, x, y, gait)
     shades = ListedColormap([FATES[fate][1] for fate in (FELL, REACHED, OTHER)])
     edges = cell_edges(across), cell_edges(up)
     ax.pcolormesh(*edges, found.outcome.T, cmap=shades, vmin=-0.5, vmax=2.5, rasterized=True)
@@ -82,4 +83,19 @@ def draw_basin(ax: Axes, found: Basin, x: ArrayLike, y: ArrayLike, *, gait: Arra
             ax.scatter([], [], s=60.0, marker="s", color=colour, label=name)
     if len(points):
         ax.plot(*points.T, "*", color="black", mec="white", ms=11, label="the gait")
+        inside = (points > (edges[0].min(), edges[1].min())) & (points < (edges[0].max(), edges[1].max()))
+        if not inside.all():
+            checks.warn_user("a point of the gait is beyond the map: are x and y exchanged, or its coordinates?")
     ax.grid(visible=False)
+
+
+def _checked(found: Basin, x: Any, y: Any, gait: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values of both coordinates, and the points of the gait (points, 2)."""
+    across, up = np.atleast_1d(np.asarray(x, float)), np.atleast_1d(np.asarray(y, float))
+    if found.outcome.shape != (*across.shape, *up.shape):
+        got = f"{across.shape} and {up.shape} for outcomes of the shape {found.outcome.shape}"
+        raise ValueError(f"x and y must be the values of the two coordinates of the starts, got {got}")
+    points = np.empty((0, 2)) if gait is None else np.atleast_2d(np.asarray(gait, float))
+    if points.ndim != 2 or points.shape[1] != 2:
+        raise ValueError(f"gait must be its two coordinates on the map, (points, 2), got the shape {points.shape}")
+    return across, up, points

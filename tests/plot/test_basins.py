@@ -48,3 +48,10 @@ def test_values_and_a_gait_that_do_not_fit_raise():
         basin_map(Basin(OUTCOME, OUTCOME), RATES, ANGLES)
     with pytest.raises(ValueError, match=r"gait must be its two coordinates on the map, .*, got the shape \(1, 3\)"):
         basin_map(Basin(OUTCOME, OUTCOME), ANGLES, RATES, gait=[0.1, -1.9, -1.1])
+    assert not plt.get_fignums()  # no empty picture below the cell of a notebook
+
+
+def test_a_gait_beyond_the_map_is_pointed_out():
+    square = Basin(OUTCOME[:2], OUTCOME[:2])
+    with pytest.warns(UserWarning, match="a point of the gait is beyond the map: are x and y exchanged"):
+        basin_map(square, RATES, ANGLES[:2], gait=[0.1, -1.9])
