@@ -39,12 +39,24 @@ BATCH_SIZE = 4096
 
 
 class Basin(NamedTuple):
-    """Outcome of every start; both fields have the leading shape of the starts."""
+    """Outcome of every start; both fields have the leading shape of the starts.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.analysis.attractors import FELL, REACHED, Basin
+        >>> Basin(np.array([REACHED, REACHED, FELL]), np.array([4, 6, 1]))
+        <Basin of 3 starts: 2 reach the gait, 0 go on elsewhere, 1 fell>
+    """
 
     outcome: Int[np.ndarray, " ..."]
     """`FELL`, `REACHED` or `OTHER`."""
     strides: Int[np.ndarray, " ..."]
     """Strides until then."""
+
+    def __repr__(self) -> str:
+        many = [np.sum(self.outcome == one) for one in (REACHED, OTHER, FELL)]
+        ends = f"{many[0]} reach the gait, {many[1]} go on elsewhere, {many[2]} fell"
+        return f"<Basin of {checks.count_of(np.size(self.outcome), 'start', 'starts')}: {ends}>"
 
 
 @checks.by_name()

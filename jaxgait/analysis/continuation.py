@@ -12,13 +12,14 @@ Reference: Kuznetsov, Elements of Applied Bifurcation Theory, chapter 10.
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from jaxgait.analysis.bifurcations import BifurcationCurve, BifurcationPoint, Branch
 from jaxgait.analysis.branches import (
     LOST,
     Corrector,
@@ -54,46 +55,6 @@ LOCATOR = Corrector(
 """Corrector for bifurcations: test functions are not scaled, so a negligible step also counts as convergence."""
 DIFFERENCE_STEP = 1e-6
 """Scaled step of central differences of the test functions, which already depend on a derivative."""
-
-
-class BifurcationPoint(NamedTuple):
-    """A bifurcation: a point where the stability of a gait changes."""
-
-    kind: Bifurcation
-    parameter: float
-    z: np.ndarray
-    multipliers: np.ndarray
-    direction: np.ndarray
-    """Unit eigenvector of the multiplier that crosses (its real part for a pair)."""
-
-
-class Branch(NamedTuple):
-    """A branch of periodic gaits, point after point along it."""
-
-    name: str
-    """The parameter that varies."""
-    order: int
-    """Number of applications of the return map after which its gaits repeat."""
-    parameter: Float[np.ndarray, " points"]
-    z: Float[np.ndarray, "points n"]
-    multipliers: np.ndarray
-    stable: np.ndarray
-    bifurcations: tuple[BifurcationPoint, ...]
-    why_stopped: str
-    origin: BifurcationPoint | None = None
-    """The bifurcation of another branch at which it starts; its multipliers are those of that branch."""
-
-
-class BifurcationCurve(NamedTuple):
-    """A bifurcation followed in two parameters, point after point."""
-
-    kind: Bifurcation
-    names: tuple[str, str]
-    parameters: Float[np.ndarray, "points 2"]
-    """Values of both parameters, in their own units."""
-    z: Float[np.ndarray, "points n"]
-    multipliers: np.ndarray
-    why_stopped: str
 
 
 @checks.by_name()

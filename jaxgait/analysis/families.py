@@ -116,6 +116,11 @@ class Gaits(NamedTuple):
         """Floquet multipliers, without unit, the largest first; shape (..., n)."""
         return floquet(self.jacobian).multipliers
 
+    def __repr__(self) -> str:
+        found = np.isfinite(self.jacobian).all(axis=(-2, -1))
+        stable = floquet(self.jacobian[found]).stable
+        return f"<Gaits: {found.sum()} of {found.size} found, {stable.sum()} of them stable>"
+
 
 @kept
 def _lanes(family: Family, members: Any, p: Array, z: Array) -> tuple[Array, Array, Array]:
