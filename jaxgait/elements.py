@@ -93,9 +93,6 @@ def within_arrays(values: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str
 
     Values may have leading axes, as those of several members, and may be traced.
 
-    Raises:
-        ValueError: for an array that is given as a whole and by an element.
-
     Examples:
         >>> import numpy as np
         >>> from jaxgait.elements import within_arrays
@@ -106,8 +103,6 @@ def within_arrays(values: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str
     for name, x in values.items():
         if (split := _split(name, own)) is not None:
             array, index = split[0], tuple(map(int, split[1].split(",")))
-            if array in values:
-                raise ValueError(f"{array!r} is given as a whole and by its element {name!r}: give one of them")
             found[array] = _with_element(found.get(array, own[array]), index, x)
     return found
 

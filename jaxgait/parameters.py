@@ -302,7 +302,6 @@ def with_parameters(model: M, values: Any) -> M:
     Raises:
         ParameterError: for an unknown name, with the nearest valid names, for values that are not finite numbers or
             have too few axes, and for units of other quantities.
-        ValueError: for an array that is given as a whole and by an element.
 
     Examples:
         >>> from jaxgait import Prosthesis, with_parameters

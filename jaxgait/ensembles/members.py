@@ -77,8 +77,8 @@ class Members:
         attrs: attributes of the result, which say where the members come from (`MOTIONS`, `SAMPLED`).
 
     Raises:
-        ParameterError: for shapes that contradict each other, for no members, for values that are no real numbers, and
-            for a label that differs from the values of its name.
+        ParameterError: for shapes that contradict each other, for no members, for values that are no real numbers, for
+            an array that varies beside one of its elements, and for a label that differs from the values of its name.
 
     Examples:
         >>> from jaxgait import grid
@@ -108,6 +108,10 @@ class Members:
                     f"got {got}"
                 )
         object.__setattr__(self, "values", {name: numbers(name, x) for name, x in self.values.items()})
+        for name in self.values:  # elements only go over the array that `constant` gives all members
+            array = array_of(name)
+            if array != name and array in self.values and self.labels.get(array, (None,))[0] != ():
+                raise ParameterError(f"{array!r} is given as a whole and by its element {name!r}: give one of them")
         sizes = dict(zip(self.dims, self.shape, strict=True))
         for name, (dims, x) in self.labels.items():
             if np.shape(x)[: len(dims)] != tuple(sizes.get(d) for d in dims):
