@@ -150,12 +150,13 @@ def fit(
 
 def _misjudged(found: Fit) -> list[str]:
     """Parameters by which the derivatives of the curve, near the best fit, disagree with differences of runs."""
-    space, x = found.problem.space, found.problem.space.unit(found.best)
+    problem, x = found.problem, found.problem.space.unit(found.best)
     wrong = np.arange(len(x))
     for step in HALF_STEPS:
         if wrong.size:
-            wrong = wrong[_disagree(found.problem, x, wrong, step)]
-    return [space.names[k] for k in wrong]
+            problem.recall({0: found.memory})  # another search may have ended at another gait
+            wrong = wrong[_disagree(problem, x, wrong, step)]
+    return [problem.space.names[k] for k in wrong]
 
 
 def _disagree(

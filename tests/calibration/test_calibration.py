@@ -17,7 +17,7 @@ from scipy.special import expit
 from jaxgait import Bungee, Prosthesis, fit, parameter, simulate, with_parameters
 from jaxgait.calibration import as_dataset, over_phase, over_time, profile, sample
 from jaxgait.calibration.conditions import Conditions
-from jaxgait.calibration.fitting import solve_problem
+from jaxgait.calibration.fitting import _misjudged, solve_problem
 from jaxgait.calibration.measured import MeasuredCurve, measured_curve
 from jaxgait.calibration.problem import Interpolation, Problem, TrialData
 from jaxgait.calibration.sampling import _starts, _warn_of_chains
@@ -172,6 +172,32 @@ def test_slopes_that_miss_a_jump_at_a_state_are_replaced_by_differences(force):
     assert got.fall < 1e-4 and abs(got.best["force"] - force) < 2.0 * got.standard_error["force"]
     told = fit(Pushed(), noisy, over=box, noise=0.02, gradient="differences", **run)
     np.testing.assert_allclose(list(got.best.values()), list(told.best.values()), rtol=1e-6)
+
+
+class Remembering(Known):
+    """Finds a gait only near the one that it found last."""
+
+    last = np.array([0.3, 0.7])
+    memory = lambda self, search, x=None: self.last
+
+    def recall(self, memories):
+        self.last = memories.get(0, self.last)
+
+    def __call__(self, searches, x):
+        far = np.abs(x - self.last).max(axis=1) > 0.2
+        self.last = x[-1]
+        found = super().__call__(searches, x)
+        return found._replace(values=np.where(far[:, None], np.nan, found.values))
+
+
+def test_slopes_are_judged_at_the_gait_of_the_best_fit():
+    """And not at the one at which the first search ended, from which the best one may not be found."""
+    steep = toy(line, lambda theta: 1.3 * line_slopes(theta), NOISY)
+    runs = Remembering(steep.space, line, lambda theta: 1.3 * line_slopes(theta))
+    got = found(replace(steep, groups=(Conditions(runs),)))
+    assert got.minimum
+    runs.last = np.array([5.0, 5.0])
+    assert _misjudged(got) == ["stiffness", "mass"]
 
 
 class Turned(Started):
