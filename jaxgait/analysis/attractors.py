@@ -229,9 +229,9 @@ def basin(
         tolerance: largest distance in any coordinate, in its unit, at which the gait counts as reached.
 
     Warns:
-        UserWarning: for points that are no gait of this model, such as those of another parameter; for an unstable
-            gait: whatever comes near it leaves it again; and if the tolerance is so large that all starts count as
-            being at the gait.
+        UserWarning: for points that are not a gait of this model, such as one at another parameter value; for an
+            unstable gait: whatever comes near it leaves it again; and if the tolerance is so large that all starts
+            count as being at the gait.
         jaxgait.outcome.IncompleteRun: if walks count as falls that only took too long, or could not be computed.
 
     Raises:
@@ -283,7 +283,7 @@ def _warn_of_failures(return_map: ReturnMap, model: Any, codes: np.ndarray) -> N
 
 
 def _warn_of_gait(return_map: ReturnMap, model: Any, gait: Array, tolerance: float) -> None:
-    """Warns of points that are no gait, and of a gait that motions leave which start off it by the tolerance."""
+    """Warns of points that are not a gait, and of a gait that motions leave which start off it by the tolerance."""
     order, n = gait.shape
     aside = tolerance * jnp.concatenate([jnp.zeros((1, n)), jnp.eye(n), -jnp.eye(n)])
     after = np.asarray(_repeated(return_map, model, gait[:1] + aside, order))
@@ -291,7 +291,7 @@ def _warn_of_gait(return_map: ReturnMap, model: Any, gait: Array, tolerance: flo
     if not off <= tolerance:  # it may be NaN
         returns = checks.count_of(order, "return", "returns")
         ends = f"ends {off:.3g} away after {returns}" if np.isfinite(off) else f"does not make {returns}"
-        what = f"gait is none of this model: the motion from its first point {ends}"
+        what = f"gait is not one of this model's: the motion from its first point {ends}"
         checks.warn_user(f"{what}. Few starts, if any, count as REACHED: find its gait with fixed_point or orbit")
         return
     slopes = (after[1 : n + 1] - after[n + 1 :]) / (2.0 * tolerance)

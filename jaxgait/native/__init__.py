@@ -17,15 +17,15 @@ They share the instructions, the elementary functions and the calls.
 
     blocks, regions, kernel          straight-line code, its parts that become kernels, their LLVM code
     instructions                     LLVM instructions for vectors of members
-    program, members                 `native` and `looped`
-    primitives, once                 JAX's loops, branches, calls and run-time checks; values to compute once
+    program, looping                 `native` and `looped`
+    primitives, materialization      JAX's loops, branches, calls and run-time checks; values to compute once
     reading, arrays, folding, scans  from a JAX program of one member to structured code (`code`)
     passes, directions, accumulation   passes over that code
     loops, refilling                 its LLVM code for vectors of members
-    ptx, driver                      its GPU kernel, and how that is launched
+    ptx, launch                      its GPU kernel, and how that is launched
     functions                        elementary functions as arithmetic, with their accuracy
     calls, disk                      machine code of kernels, XLA's calls of it, and the cache on disk
-    stored, identity, facts, surroundings   compiled programs, found on disk without tracing
+    stored, identity, code_facts, dependencies   compiled programs, found on disk without tracing
 
 Nothing here depends on mechanics, models or solvers.
 """

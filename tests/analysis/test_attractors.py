@@ -128,7 +128,9 @@ def test_a_gait_that_motions_leave_is_not_reached_without_a_word():
 def test_a_point_of_another_gait_is_no_gait_without_a_word(point, ends):
     """Instead of a basin in which all walks end elsewhere."""
     growth = lambda r, z: jnp.where(z < 1.0, r * z * (1.0 - z), jnp.nan)
-    with pytest.warns(UserWarning, match=f"gait is none of this model: the motion from its first point {ends}. Few"):
+    with pytest.warns(
+        UserWarning, match=f"gait is not one of this model's: the motion from its first point {ends}. Few"
+    ):
         basin(growth, 2.5, jnp.array([[0.2]]), jnp.array([[point]]))
 
 

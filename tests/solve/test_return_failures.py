@@ -80,7 +80,10 @@ def test_motions_that_take_too_long_are_not_taken_for_falls_in_silence():
     with pytest.warns(NoOrbit, match=rf"the motion from z0 does not return \({late}\): give a first guess"):
         assert int(fixed_point(HASTY, SLOW, jnp.array([2.0])).status) == Outcome.NO_RETURN
     given_up = pytest.warns(IncompleteRun, match=f"1 start counts as FELL only because the motion was given up: {late}")
-    with pytest.warns(UserWarning, match="gait is none of this model: the motion .* does not make 1 return"), given_up:
+    with (
+        pytest.warns(UserWarning, match="gait is not one of this model's: the motion .* does not make 1 return"),
+        given_up,
+    ):
         assert basin(HASTY, SLOW, jnp.array([[2.0], [9.1]]), jnp.array([[1.0]])).outcome[0] == FELL
     with pytest.warns(IncompleteRun, match=rf"2 of 2 walks fell \(first at mu = 1: {late}\), and their points are NaN"):
         bifurcation_diagram(HASTY, SLOW, "mu", jnp.array([1.0, 2.0]), jnp.array([2.0]), discard=0, keep=1)
