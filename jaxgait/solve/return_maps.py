@@ -144,8 +144,8 @@ class PoincareMap:
             what = "coordinates must be a Coordinates(state, point) of two functions"
             raise TypeError(f"{what}, got {checks.shown(self.coordinates)}")
         if self.max_time is not None:
-            object.__setattr__(self, "max_time", units.seconds("max_time", self.max_time))
-            checks.positive("max_time", self.max_time, "seconds")
+            longest = units.seconds("max_time", self.max_time)
+            object.__setattr__(self, "max_time", checks.positive("max_time", longest, "seconds"))
 
     def __call__(self, model: HybridModel, z: Point) -> Point:
         """The next point; NaN if the motion does not return.

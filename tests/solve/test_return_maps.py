@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -51,6 +52,13 @@ def test_a_plain_call_compiles_once_and_checks_what_it_is_given():
         stride(Damped(), jnp.array([np.nan, 0.0]))
     with pytest.raises(ParameterError, match=r"Damped.damping \(.*\) must be one number in .*, got array"):
         stride(Damped(damping=np.array([0.1, 0.2])), z)
+
+
+def test_the_longest_time_may_be_computed_from_a_period(monkeypatch):
+    """A map is part of what its compiled programs are found by, where a JAX array was an error."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # (the types of arguments are checked in tests)
+    longest = PoincareMap(max_time=3.0 * jnp.array(0.4)).max_time
+    assert isinstance(longest, float) and longest == pytest.approx(1.2)
 
 
 def test_points_from_which_no_run_can_start_are_named():
