@@ -87,7 +87,8 @@ def from_mujoco(
     robot = Robot(mujoco, compiled, _at_zero(mujoco, compiled, chosen))
     if loops := int(np.sum(chosen.eq_active)) * robot.enabled("EQUALITY", "CONSTRAINT"):
         has = checks.count_of(loops, "active equality constraint", "active equality constraints")
-        what = "switch them off (`eq_active`), and add what they do as drives"
+        field = "eq_active0" if data is None else "eq_active"
+        what = f"switch them off (`{field}`), and add what they do as drives"
         raise ValueError(f"the model has {has}, and a TreeModel no loops: {what}")
     bodies = [body for body in range(1, compiled.nbody) if compiled.body_weldid[body] != 0]
     if not bodies:

@@ -138,8 +138,10 @@ def test_data_has_the_poses_of_mocap_bodies_and_the_active_constraints():
       <equality><connect body1="load" body2="world" anchor="0 0 0"/></equality>
       <keyframe><key name="high" mpos="0 0 5"/></keyframe></mujoco>"""
     data = mujoco.MjData(there := mujoco.MjModel.from_xml_string(crane))
-    with pytest.raises(ValueError, match="1 active equality constraint"):
+    with pytest.raises(ValueError, match=r"1 active equality constraint.*\(`eq_active0`\)"):
         from_mujoco(there, key="high")
+    with pytest.raises(ValueError, match=r"1 active equality constraint.*\(`eq_active`\)"):
+        from_mujoco(there, data=data)
     data.mocap_pos[:], data.eq_active[:] = [[2.0, 0.0, 3.0]], 0
     assert from_mujoco(there, data=data).links["crane"].offset == (2.0, 0.0, 3.0)
     there.eq_active0[:] = 0
