@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.analysis.floquet import Bifurcation
+from jaxgait.support.checks import count_of
 
 
 class BifurcationPoint(NamedTuple):
@@ -46,9 +47,10 @@ class Branch(NamedTuple):
     """The bifurcation of another branch at which it starts; its multipliers are those of that branch."""
 
     def __repr__(self) -> str:
-        order = f" of order {self.order}" if self.order > 1 else ""
-        over = f"over {self.name} from {self.parameter.min():.6g} to {self.parameter.max():.6g}"
-        what = f"{len(self.parameter)} gaits{order} {over}, {np.sum(self.stable)} stable"
+        what = count_of(len(self.parameter), "gait", "gaits") + (f" of order {self.order}" if self.order > 1 else "")
+        what += f" over {self.name}"
+        if len(self.parameter):
+            what += f" from {self.parameter.min():.6g} to {self.parameter.max():.6g}, {np.sum(self.stable)} stable"
         found = "".join(f"; {one.kind} at {one.parameter:.6g}" for one in self.bifurcations)
         return f"<Branch of {what}{found}; {self.why_stopped}>"
 
@@ -65,5 +67,6 @@ class BifurcationCurve(NamedTuple):
     why_stopped: str
 
     def __repr__(self) -> str:
-        what = f"{self.kind}, {len(self.parameters)} points over {self.names[0]} and {self.names[1]}"
+        points = count_of(len(self.parameters), "point", "points")
+        what = f"{self.kind}, {points} over {self.names[0]} and {self.names[1]}"
         return f"<BifurcationCurve: {what}; {self.why_stopped}>"
