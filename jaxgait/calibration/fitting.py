@@ -20,6 +20,7 @@ from jaxgait.model import Model, as_model
 from jaxgait.optimization.design import as_stability
 from jaxgait.optimization.gradient_checks import HALF_STEPS, IGNORED_DISAGREEMENT
 from jaxgait.optimization.space import Box, Starts, search_space
+from jaxgait.outcome import NoResult
 from jaxgait.support import checks
 from jaxgait.support.checks import by_name
 
@@ -145,7 +146,11 @@ def fit(
         checks.warn_user(f"{what}: give gradient='differences'")
         return found
     checks.warn_user(f"{what}: it is fitted by differences of runs")
-    return found_by("differences")
+    try:
+        return found_by("differences")
+    except NoResult as error:  # as of whole runs, where a gait exists
+        checks.warn_user(f"no run completed in the fit by differences, so that the first fit is returned: {error}")
+        return found
 
 
 def _misjudged(found: Fit) -> list[str]:

@@ -15,7 +15,7 @@ from scipy import stats
 from scipy.special import expit
 
 from jaxgait import Bungee, Prosthesis, fit, parameter, simulate, with_parameters
-from jaxgait.calibration import as_dataset, over_phase, over_time, profile, sample
+from jaxgait.calibration import as_dataset, fitting, over_phase, over_time, profile, sample, trials
 from jaxgait.calibration.conditions import Conditions
 from jaxgait.calibration.fitting import _misjudged, solve_problem
 from jaxgait.calibration.measured import MeasuredCurve, measured_curve
@@ -198,6 +198,19 @@ def test_slopes_are_judged_at_the_gait_of_the_best_fit():
     assert got.minimum
     runs.last = np.array([5.0, 5.0])
     assert _misjudged(got) == ["stiffness", "mass"]
+
+
+def test_a_fit_is_kept_if_the_one_by_differences_finds_nothing(monkeypatch):
+    def hindered(*args, gradient, **options):
+        if gradient == "differences":
+            raise NoResult("no run completed")
+        return trials.problem_of(*args, gradient=gradient, **options)
+
+    monkeypatch.setattr(fitting, "problem_of", hindered)
+    truth = simulate(Started(onset=1.2), samples=60).x
+    with pytest.warns(UserWarning, match="the first fit is returned: no run completed"):
+        got = fit(Started(), truth, over={"onset": (0.0, 2.5)}, output="x", samples=60, starts=1)
+    assert got.undetermined
 
 
 class Turned(Started):
