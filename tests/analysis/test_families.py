@@ -122,7 +122,7 @@ def test_fixed_points_of_many_members():
 
 
 def test_members_of_different_numbers_are_named():
-    with pytest.raises(ValueError, match=r"one value of each parameter per member, got the shapes"):
+    with pytest.raises(ValueError, match=r"one value of each parameter per member, in vectors .*, got the shapes"):
         many_fixed_points(henon, Henon(), {"a": np.zeros(3), "b": np.zeros(2)}, np.zeros(2))
 
 
