@@ -90,7 +90,7 @@ class Prosthesis(Model):
     masses: Masses = Masses()
     ground: Ground = Ground()
     lock: Lock = Lock()
-    damper: Damper = Damper()
+    damper: Damper = part(Damper(), doc="hydraulic damper of the knee")
     ankle: Ankle = part(Ankle(), doc="spring and damper of the ankle")
     socket: Socket | None = part(None, doc="give between the measured hip path and the leg")
     gravity: Scalar = parameter(
