@@ -24,9 +24,9 @@ from jaxgait.outcome import NoResult
 from jaxgait.support import checks
 from jaxgait.support.checks import by_name
 
-MAX_DEVIATION = 0.1
-"""Deviation of a curve's slopes and differences, relative to the larger ones, above which they disagree: standard
-errors would be as wrong."""
+_MAX_DEVIATION = 0.1
+"""Deviation of a curve's slopes and differences, relative to the larger ones, above which they disagree. It is smaller
+than for a search, which only needs to get uphill: standard errors are as wrong as slopes."""
 
 
 @by_name('write fit(model, measured, over={"mass": (60.0, 80.0)}, output="height")')
@@ -180,7 +180,7 @@ def _disagree(
     size = lambda curves: np.linalg.norm(curves, axis=1)
     change, predicted = high - low, slopes * apart[:, None]
     least = np.maximum(
-        MAX_DEVIATION * np.maximum(size(change), size(predicted)),
+        _MAX_DEVIATION * np.maximum(size(change), size(predicted)),
         IGNORED_DISAGREEMENT * step * np.linalg.norm(sides.simulated / problem.noise, axis=1).max(),
     )
     return size(change - predicted) > least

@@ -1,8 +1,8 @@
 """Search for design parameters within bounds and limits, from many starts in parallel.
 
 Parameters are scaled to the unit box of their bounds. Each start is one search by a library (`methods`); all requested
-points are evaluated together, as one ensemble with exact derivatives (`together`, `evaluate`, `gait`). Steps to points
-where the run fails are rejected.
+points are evaluated together, as one ensemble with exact derivatives (`request_batching`, `evaluate`, `gait`). Steps to
+points where the run fails are rejected.
 
 With `continue_in`, a search proceeds from optimum to optimum while a smoothing parameter moves to its true value: a
 smoothed law biases the position of the optimum, not only the objective.

@@ -7,7 +7,7 @@ from types import CodeType
 from typing import no_type_check
 
 
-@no_type_check  # (the tests' run-time type checks would slow this down: `native.facts` calls it often)
+@no_type_check  # (the tests' run-time type checks would slow this down: `native.code_facts` calls it often)
 def codes(code: CodeType) -> Iterator[CodeType]:
     """A code object, and those of the functions and classes within it."""
     yield code

@@ -61,9 +61,8 @@ __all__ = ["TreeModel", "TreeState"]
 MAX_CONTACT_STEP = 1e-3
 """Longest step in s of models with contacts, so that no touch-down is missed."""
 MAX_IMPLICIT = 20
-"""Linear equations of an implicit step up to which it can be a kernel (`jaxgait.native`). Beyond, explicit steps are so
-much cheaper (many times, of a robot with four legs: `experiments.benchmarks.trees`) that they may be shorter; but not
-for derivatives, which explicit steps at their limit of stability amplify."""
+"""Most linear equations of an implicit step in a kernel. Beyond, explicit steps are so much cheaper
+(`experiments.benchmarks.trees`) that they may be shorter; not for derivatives, which they amplify near instability."""
 MAX_START_PUSH = 5.0
 """Largest force on a contact at the start, where it is at rest, in weights of the mechanism."""
 
