@@ -12,7 +12,8 @@ import diffrax
 import numpy as np
 
 from jaxgait import precision as precisions
-from jaxgait.ensembles.gaps import warn_of_early_ends, warn_of_gaps, warn_of_gradients, warn_of_grown, warn_of_starts
+from jaxgait.ensembles.derivatives import warn_of_gradients
+from jaxgait.ensembles.gaps import warn_of_early_ends, warn_of_gaps, warn_of_grown, warn_of_starts
 from jaxgait.ensembles.labels import dataset, descriptions, with_promotions
 from jaxgait.ensembles.members import Members
 from jaxgait.ensembles.plan import TALLY, Plan, end_names
@@ -162,7 +163,7 @@ def ensemble(
     whole = [n for n, r in plan.results.items() if r.group == "observed" and n not in early]
     warn_of_early_ends(data, plan.rejection, whole)
     warn_of_gaps(data, whole)
-    warn_of_gradients(data)
+    warn_of_gradients(data, plan.members.values)
     if "promoted" in data:
         many = float(data["promoted"].mean()) >= _MANY_PROMOTED
         checks.warn_user(f"precision: {data.attrs['precision']}{_SLOWER if many else ''}")

@@ -1,4 +1,4 @@
-"""What is missing in the results of an ensemble: members that failed, measures without a value, lost gradients."""
+"""What is missing in the results of an ensemble: members that failed, and measures without a value."""
 
 from __future__ import annotations
 
@@ -12,17 +12,12 @@ from jaxgait.ensembles.labels import summary
 from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT, INVALID_TEXT, IncompleteRun, Outcome, failures
 from jaxgait.solve.guards import without_event
-from jaxgait.solve.solvers import is_implicit
 from jaxgait.states import growth, out_of_bounds, state_variables
 from jaxgait.support import xr
 from jaxgait.support.checks import count_of, first_few, warn_user
 
 NUMBERS_PER_READ = 1 << 20
 """Numbers of a result that are read from a store at a time."""
-LARGEST_GRADIENT = 1e30
-"""Magnitude, in SI units, above which a derivative counts as numerically lost."""
-JUMPS = "only through where a law jumps, as jnp.where(t > onset, ...) does: make the jump a transition"
-"""How results depend on a parameter by which their derivatives are 0, in words."""
 
 
 def undefined(data: xr.Dataset, names: Iterable[str]) -> dict[str, int]:
@@ -41,7 +36,7 @@ def undefined(data: xr.Dataset, names: Iterable[str]) -> dict[str, int]:
         {'clearance': 0}
     """
     found = dict.fromkeys(names, 0)
-    for part in _parts(data, [name for name in found if data[name].dtype.kind in "fc"]):
+    for part in parts_of(data, [name for name in found if data[name].dtype.kind in "fc"]):
         completed = part["status"] == Outcome.COMPLETED
         for name in (name for name in found if name in part and name != "status"):
             missing = part[name].isnull()
@@ -100,52 +95,7 @@ def warn_of_grown(model: Model, values: Mapping[str, np.ndarray], grown: Mapping
         warn_user(growth(model, name, f" in {count_of(many[name], 'member', 'members')}"))
 
 
-def warn_of_gradients(data: xr.Dataset) -> None:
-    """Warns of derivatives that are not finite although their values are, and of those that are all exactly 0.
-
-    Step control sees only values, and what is constant between its jumps, as a count, has no slope there.
-    """
-    lost, slopes, status = {}, {}, data["status"]
-    for gradient in (n for n, x in data.items() if str(n).endswith("_gradient") and x.dims[-1:] == ("parameter",)):
-        name, members, found = str(gradient).removesuffix("_gradient"), 0, np.zeros(data.sizes["parameter"], int)
-        for part in _parts(data, [name, str(gradient)]):
-            if count := _lost(part["status"], part[name], part[gradient]):
-                lost[name] = lost.get(name, 0) + count
-            completed, own = part["status"] == Outcome.COMPLETED, part[gradient]
-            members += int((completed & (abs(own) < np.inf)).any([d for d in own.dims if d not in status.dims]).sum())
-            sloped = (own != 0.0) & (completed | own.notnull())
-            found += sloped.sum([d for d in own.dims if d != "parameter"]).to_numpy()
-        if members > 1:  # one may be at an extremum
-            slopes[name] = found
-    if slopes:
-        _warn_of_zeros(slopes, [str(name) for name in data["parameter"].values])
-    if lost:
-        listed = ", ".join(f"{name} ({n} of {status.size} members)" for name, n in lost.items())
-        why = "explicit steps lost it: try solver='Ros4'"
-        if is_implicit(data.attrs.get("solver", "")):  # it differentiates forces twice
-            why = "a force has no finite second derivative (as max(d, 0)**1.5 has none for d <= 0)"
-        message = f"gradients are not finite or larger than {LARGEST_GRADIENT:g}: {listed}; "
-        warn_user(f"{message}the measure has no derivative there, or {why}")
-
-
-def _warn_of_zeros(slopes: Mapping[str, np.ndarray], parameters: Sequence[str]) -> None:
-    """Warns of results without slopes, and of parameters by which no other has one, from their numbers of slopes."""
-    if flat := [name for name, found in slopes.items() if not found.any()]:
-        what = f"all derivatives of {', '.join(flat)} are exactly 0: it is a count (of samples, steps, events)"
-        warn_user(f"{what}, which has none, or it does not depend on {', '.join(parameters)}, or {JUMPS}")
-    others = [found for found in slopes.values() if found.any()]
-    if still := [name for name, n in zip(parameters, np.sum(others, axis=0), strict=True) if not n] if others else []:
-        what, them = f"all derivatives by {first_few(still)} are exactly 0", "them" if still[1:] else "it"
-        warn_user(f"{what}: nothing observed in these runs depends on {them} to first order, or {JUMPS}")
-
-
-def _lost(status: xr.DataArray, value: xr.DataArray, gradient: xr.DataArray) -> int:
-    """The number of members with a value, but without a derivative."""
-    wrong = ~(abs(gradient) < LARGEST_GRADIENT) & np.isfinite(value) & (status == Outcome.COMPLETED)
-    return int(wrong.any([d for d in wrong.dims if d not in status.dims]).sum())
-
-
-def _parts(data: xr.Dataset, names: Sequence[str]) -> Iterator[xr.Dataset]:
+def parts_of(data: xr.Dataset, names: Sequence[str]) -> Iterator[xr.Dataset]:
     """Status and results of the members in parts, so that a store is read once, piece by piece, and not kept."""
     if not names:
         return iter(())

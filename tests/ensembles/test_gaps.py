@@ -12,7 +12,7 @@ from xarray.backends.zarr import ZarrArrayWrapper
 from jaxgait import Bungee, Measure, Variable, ensemble
 from jaxgait.cli.records import scan_record
 from jaxgait.ensembles import gaps
-from jaxgait.outcome import IncompleteRun, Outcome
+from jaxgait.outcome import IncompleteRun
 from tests.oscillator import Oscillator, Point
 from tests.solve.test_event_driven import Bouncing
 
@@ -94,20 +94,6 @@ def test_a_store_is_read_once(tmp_path, monkeypatch):
         ask(xr.open_zarr(tmp_path / "scan.zarr", chunks=None, consolidated=False))
         assert sorted(set(read)) == sorted(read) and {"status", "a", "b"} <= {*read}
         read.clear()
-
-
-def test_parameters_by_which_nothing_has_a_slope_are_named():
-    """Of a law that jumps at a time, the derivative by this time is zero, though not its effect."""
-    dims = ("k", "parameter")
-    gone = [np.nan, np.nan]  # of a member that failed
-    slopes = {"end_gradient": (dims, [[0.0, 1.0], [0.0, 2.0], gone]), "top_gradient": (dims, [*np.zeros((2, 2)), gone])}
-    values = {"status": ("k", [0, 0, Outcome.MAX_STEPS]), "end": ("k", [1.0, 2.0, np.nan]), "top": ("k", np.ones(3))}
-    scan = xr.Dataset(values | slopes, {"parameter": ["onset", "force"]})
-    with pytest.warns(UserWarning, match="by onset are exactly 0: nothing .* or only through where a law jumps"):
-        gaps.warn_of_gradients(scan)
-    with pytest.warns(UserWarning, match="all derivatives of top are exactly 0") as caught:
-        gaps.warn_of_gradients(scan.drop_vars("end_gradient"))
-    assert len(caught) == 1
 
 
 @pytest.mark.parametrize("speed", [-1.0, 0.0])

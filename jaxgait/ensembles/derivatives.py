@@ -1,0 +1,141 @@
+"""Checks the derivatives of an ensemble: lost ones, zeros, and those that contradict the values of other members."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from jaxgait.ensembles.gaps import parts_of
+from jaxgait.outcome import Outcome
+from jaxgait.solve.solvers import is_implicit
+from jaxgait.support import xr
+from jaxgait.support.checks import first_few, listed, warn_user
+
+LARGEST_GRADIENT = 1e30
+"""Magnitude, in SI units, above which a derivative counts as numerically lost."""
+MAX_COMPARED = 512
+"""Largest number of members that are compared with their neighbours."""
+MIN_PAIRS = 4
+"""Fewer pairs of neighbours prove nothing."""
+MAX_DEVIATION = 0.1
+"""Deviation of a difference from the mean slope, relative to the larger of both changes, that is too much."""
+IGNORED_CHANGE = 1e-3
+"""Deviations below this, relative to the range of the values, are ignored."""
+JUMPS = "only through where a law jumps, as jnp.where(t > onset, ...) does: make the jump a transition"
+"""How results depend on a parameter by which their derivatives are 0, in words."""
+
+
+def warn_of_gradients(data: xr.Dataset, values: Mapping[str, np.ndarray]) -> None:
+    """Warns of derivatives that are not finite, all exactly 0, or at odds with the differences between members.
+
+    Step control sees only values; what is constant between its jumps, as a count, has no slope there; and where a law
+    jumps at a state, the derivative lacks what the jump adds as it moves.
+
+    Args:
+        data: result of `ensemble`.
+        values: what the members differ in, (members, ...), in the units of the parameters.
+    """
+    lost, slopes, status = {}, {}, data["status"]
+    for gradient in (n for n, x in data.items() if str(n).endswith("_gradient") and x.dims[-1:] == ("parameter",)):
+        name, members, found = str(gradient).removesuffix("_gradient"), 0, np.zeros(data.sizes["parameter"], int)
+        for part in parts_of(data, [name, str(gradient)]):
+            if count := _lost(part["status"], part[name], part[gradient]):
+                lost[name] = lost.get(name, 0) + count
+            completed, own = part["status"] == Outcome.COMPLETED, part[gradient]
+            members += int((completed & (abs(own) < np.inf)).any([d for d in own.dims if d not in status.dims]).sum())
+            sloped = (own != 0.0) & (completed | own.notnull())
+            found += sloped.sum([d for d in own.dims if d != "parameter"]).to_numpy()
+        if members > 1:  # one may be at an extremum
+            slopes[name] = found
+    if slopes:
+        _warn_of_zeros(slopes, [str(name) for name in data["parameter"].values])
+        _warn_of_contradictions(data, values, [name for name, found in slopes.items() if found.any()])
+    if lost:
+        listed = ", ".join(f"{name} ({n} of {status.size} members)" for name, n in lost.items())
+        why = "explicit steps lost it: try solver='Ros4'"
+        if is_implicit(data.attrs.get("solver", "")):  # it differentiates forces twice
+            why = "a force has no finite second derivative (as max(d, 0)**1.5 has none for d <= 0)"
+        message = f"gradients are not finite or larger than {LARGEST_GRADIENT:g}: {listed}; "
+        warn_user(f"{message}the measure has no derivative there, or {why}")
+
+
+def _warn_of_zeros(slopes: Mapping[str, np.ndarray], parameters: Sequence[str]) -> None:
+    """Warns of results without slopes, and of parameters by which no other has one, from their numbers of slopes."""
+    if flat := [name for name, found in slopes.items() if not found.any()]:
+        what = f"all derivatives of {', '.join(flat)} are exactly 0: it is a count (of samples, steps, events)"
+        warn_user(f"{what}, which has none, or it does not depend on {', '.join(parameters)}, or {JUMPS}")
+    others = [found for found in slopes.values() if found.any()]
+    if still := [name for name, n in zip(parameters, np.sum(others, axis=0), strict=True) if not n] if others else []:
+        what, them = f"all derivatives by {first_few(still)} are exactly 0", "them" if still[1:] else "it"
+        warn_user(f"{what}: nothing observed in these runs depends on {them} to first order, or {JUMPS}")
+
+
+def _lost(status: xr.DataArray, value: xr.DataArray, gradient: xr.DataArray) -> int:
+    """The number of members with a value, but without a derivative."""
+    wrong = ~(abs(gradient) < LARGEST_GRADIENT) & np.isfinite(value) & (status == Outcome.COMPLETED)
+    return int(wrong.any([d for d in wrong.dims if d not in status.dims]).sum())
+
+
+def _warn_of_contradictions(data: xr.Dataset, values: Mapping[str, np.ndarray], names: Sequence[str]) -> None:
+    """Warns of results whose derivatives contradict the differences between most neighbouring members."""
+    by = [str(n) for n in data["parameter"].values if n in values and values[n].ndim == 1 and np.ptp(values[n]) > 0.0]
+    shape = data["status"].shape
+    if not (by and names and shape):
+        return
+    per_axis = int(MAX_COMPARED ** (1.0 / sum(n > 1 for n in shape)))
+    chosen = [np.linspace(0, n - 1, min(n, per_axis)).round().astype(int) for n in shape]
+    dims = data["status"].dims
+    part = data[["status", *(one for name in names for one in (name, f"{name}_gradient"))]].reset_coords(drop=True)
+    part = part.isel(dict(zip(dims, chosen, strict=True))).sel(parameter=by).compute()
+    own = {n: x.reshape(*shape, -1)[np.ix_(*chosen)].reshape(part["status"].size, -1) for n, x in values.items()}
+    completed = part["status"].to_numpy().ravel() == Outcome.COMPLETED
+    x, found = np.concatenate([own[n] for n in by], axis=1), {}
+    for k, parameter in enumerate(by):
+        pairs = _neighbours(x, k, [own[n] for n in own if n not in by], completed)
+        for name in names if len(pairs) >= MIN_PAIRS else ():
+            value = part[name].transpose(*dims, ...).to_numpy().reshape(len(x), -1)
+            slopes = part[f"{name}_gradient"].transpose(*dims, ..., "parameter").to_numpy().reshape(*value.shape, -1)
+            if 2 * _contradicted(x, value, slopes, pairs).sum() > len(pairs):
+                found.setdefault(name, []).append(parameter)
+    if found:
+        what = first_few([f"{name} by {listed(wrong, 'and')}" for name, wrong in found.items()])
+        why = "as where a law jumps at a state (make the jump a transition) and in irregular motion"
+        warn_user(f"derivatives disagree with the differences between neighbouring members, {why}: {what}")
+
+
+def _neighbours(
+    x: Float[np.ndarray, "members n"], k: int, others: Sequence[np.ndarray], completed: Bool[np.ndarray, " members"]
+) -> Int[np.ndarray, "pairs 2"]:
+    """Pairs of each member and the nearest one with another value of parameter `k`, and equal ones of all `others`."""
+    scaled = x / np.ptp(x, axis=0)
+    distance = np.linalg.norm(scaled[:, None] - scaled[None], axis=-1)
+    alike = completed[:, None] & completed & (x[:, None, k] != x[None, :, k])
+    for other in others:
+        group = np.unique(other, axis=0, return_inverse=True)[1].ravel()
+        alike &= group[:, None] == group
+    distance = np.where(alike, distance, np.inf)
+    first = np.flatnonzero(alike.any(axis=1))
+    return np.unique(np.sort(np.stack([first, distance[first].argmin(axis=1)], axis=1), axis=1), axis=0)
+
+
+def _contradicted(
+    x: Float[np.ndarray, "members n"],
+    values: Float[np.ndarray, "members k"],
+    slopes: Float[np.ndarray, "members k n"],
+    pairs: Int[np.ndarray, "pairs 2"],
+) -> Bool[np.ndarray, " pairs"]:
+    """Whether the change between two members is not that of their mean slopes, by more than the slopes differ.
+
+    Between two members, a function that bends one way stays within what their slopes promise, however far they are
+    apart.
+    """
+    low, high = pairs.T
+    change = values[high] - values[low]
+    first, last = np.einsum("epkn,pn->epk", slopes[pairs.T], x[high] - x[low])
+    known = np.isfinite(change) & np.isfinite(first) & np.isfinite(last)
+    size = lambda numbers: np.linalg.norm(np.where(known, numbers, 0.0), axis=-1)
+    off, predicted = size(change - (first + last) / 2.0), (first + last) / 2.0
+    least = np.maximum(MAX_DEVIATION * np.maximum(size(change), size(predicted)), size(last - first))
+    return off > np.maximum(least, IGNORED_CHANGE * size(np.nanmax(values, axis=0) - np.nanmin(values, axis=0)))
