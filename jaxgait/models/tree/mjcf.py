@@ -21,6 +21,15 @@ from jaxgait.precision import float64_default
 from jaxgait.support import checks, files
 from jaxgait.support.checks import by_name
 
+_SIZES = {
+    "qpos": ("position", "positions"),
+    "qvel": ("velocity", "velocities"),
+    "ctrl": ("command", "commands"),
+    "mocap_pos": ("mocap body", "mocap bodies"),
+    "eq_active": ("equality constraint", "equality constraints"),
+}
+"""Arrays of a `mujoco.MjData` that a model is read from, and what they count."""
+
 
 @by_name('write from_mujoco("robot.xml", key="home")')
 @float64_default
@@ -143,8 +152,10 @@ def _chosen(mujoco: Any, compiled: Any, key: str | None, data: Any) -> Any:
     if key is not None and data is not None:
         raise ValueError("give key or data, not both")
     if data is not None:
-        if (data.qpos.size, data.qvel.size) != (compiled.nq, compiled.nv):
-            raise ValueError(f"data is of another model: it has {data.qpos.size} positions, not {compiled.nq}")
+        fresh = mujoco.MjData(compiled)
+        for name, what in _SIZES.items():
+            if (found := getattr(data, name).shape[0]) != (own := getattr(fresh, name).shape[0]):
+                raise ValueError(f"data is of another model: it has {checks.count_of(found, *what)}, not {own}")
         return data
     data = mujoco.MjData(compiled)
     if key is not None:

@@ -161,6 +161,7 @@ OTHER = mujoco.MjData(mujoco.MjModel.from_xml_string(SCENE))
 BOX = '<geom name="step" type="box" size="1 1 .1"/>'
 TWINS = """<body><joint axis="0 1 0"/><geom name="rod" type="capsule" size=".02 .2" mass="1"/>
   <geom name="rod_1" size=".1" mass="1"/></body>"""
+MOTOR = '<actuator><motor joint="hip"/></actuator>'
 CLOSED = '<equality><joint joint1="hip" polycoef="0 1 0 0 0"/></equality>'
 
 
@@ -183,11 +184,8 @@ CLOSED = '<equality><joint joint1="hip" polycoef="0 1 0 0 0"/></equality>'
         ),
         ({"more": TWINS}, {"normal": KelvinVoigt()}, "two contacts would be called 'rod_1': rename a shape"),
         ({}, {"friction": Coulomb()}, "friction needs normal"),
-        (
-            {},
-            {"data": OTHER},
-            "data is of another model: it has 18 positions",
-        ),
+        ({}, {"data": OTHER}, "data is of another model: it has 18 positions"),
+        ({"after": MOTOR}, {"data": mujoco.MjData(leg())}, "data is of another model: it has 0 commands, not 1"),
     ],
 )
 def test_what_a_tree_cannot_have_raises(given, options, wrong):
