@@ -8,7 +8,7 @@ class MotionWarning(UserWarning):
 
 
 class NotAligned(MotionWarning):
-    """A mechanism walks at no alignment with a measured motion; `parameter` names what was left as it was."""
+    """A mechanism walks at no alignment with a measured motion; `parameter` names the one that was left unchanged."""
 
     def __init__(self, text: str, parameter: str):
         super().__init__(text)
@@ -21,8 +21,8 @@ class NotAligned(MotionWarning):
 class MotionFormatError(ValueError):
     """Measured motion that is unusable; its text is one line: where, what is wrong, and how to correct it.
 
-    Its attributes are `what`, `advice` (may be empty) and, None if there is none, `file`, `line` (counted from 1) and
-    `column` (or signal).
+    Its attributes are `what`, `advice` (may be empty), and `file`, `line` (counted from 1) and `column` (or signal),
+    each of them None if unknown.
     """
 
     def __init__(

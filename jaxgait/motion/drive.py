@@ -3,7 +3,7 @@
     drive = reference_gait("rajagopal_1.26ms")
     hip_x, hip_y, thigh, knee, ankle = drive.evaluate(t)       # each with value, rate and acceleration
 
-Time is reduced modulo the period before any sine is taken: the hundredth stride is as accurate as the first, also in
+Time is reduced modulo the period before any sine is taken: the hundredth stride is as accurate as the first, even in
 float32.
 """
 
@@ -176,8 +176,8 @@ def at_cadence(drive: GaitDrive, factor: Scalar) -> GaitDrive:
 def reference_gait(name: str = REFERENCE_GAITS[0], *, with_person: bool = False) -> GaitDrive:
     """An embedded measured gait by name (see `gait_record` and NOTICE for source and licence).
 
-    Embedded gaits drive a leg as it is, as in the papers. With the person who walked, `driven` and `people` fit the leg
-    to it, as they do for a walk that is measured or read from a file.
+    By default a gait drives the leg as it is, as in the papers. With the person who walked, `driven` and `people` fit
+    the leg to that person, as they do for a walk that is measured or read from a file.
 
     Args:
         name: one of `REFERENCE_GAITS`.
@@ -308,7 +308,7 @@ def _assemble(
 def synthetic_recording(drive: GaitDrive, duration: float = 4.0, rate: float = 100.0) -> Recording:
     """A recording of a known walk: the angles of a leg that follows a drive, and its pelvis.
 
-    The leg is that of the drive, and the right one if that is not known. The duration is in s, the rate in Hz.
+    The leg is the drive's, or the right one if that is not known. The duration is in s, the rate in Hz.
 
     Raises:
         ValueError: for a duration or rate that is not positive.

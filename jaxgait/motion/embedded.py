@@ -10,7 +10,7 @@ from typing import Any
 REFERENCE_GAITS = ("rajagopal_1.26ms", "opensim_subject01_1.13ms", "hbm07_0.98ms")
 """Embedded measured gaits: the reference (body size nearest the knee paper's subject) and two more subjects."""
 EMBEDDED_SIDE = "right"
-"""The leg of all of them."""
+"""The measured leg, in all of them."""
 
 
 def gait_record(name: str) -> dict[str, Any]:

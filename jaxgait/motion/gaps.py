@@ -1,4 +1,4 @@
-"""Gaps of a stride in columns, filled by the rule of recordings: the same for files, tables and markers."""
+"""Fills the gaps in the columns of a stride, from files and tables, by the same rule as those of recordings."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ if TYPE_CHECKING:
     from jaxgait.motion.stride import Stride
 
 ROUNDED = 0.1
-"""Deviation from even times, in steps, up to which rounded ones are left as they are."""
+"""Deviation from even times, in steps, up to which rounded times are left as they are."""
 
 
 def without_gaps(stride: Stride) -> Stride:
-    """The stride with its gaps filled as those of a recording, if they are not longer (see `capture.smoothing.fill`).
+    """The stride with its short gaps filled as in a recording (see `capture.smoothing.fill`).
 
-    Only forces are interpolated linearly, because splines overshoot their steps.
-
-    Gaps are values that are NaN, and rows that are missing between rows at even times.
+    Gaps are NaN values, and rows that are missing between rows at even times. Those of forces are interpolated
+    linearly, because splines would overshoot the steps.
 
     Raises:
-        MotionFormatError: for a gap of more than 0.2 s, one at the start or the end, and a signal of which half is
-            missing.
+        MotionFormatError: for a gap of more than 0.2 s, one at the start or the end, and a signal of which at least
+            half is missing.
 
     Warns:
         MotionWarning: with the signals, times and lengths of the gaps that are filled.
@@ -53,7 +52,7 @@ def without_gaps(stride: Stride) -> Stride:
     if not gaps or not span > 0:
         return stride
     rate, filled = (size - 1) / span, dict(stride.signals)
-    # times that no stride has are in another unit, which the verdict names
+    # a span that no stride has is in another unit, which the verdict will name
     longest = MAX_GAP * (1.0 if norms.inside(span, norms.PERIOD.possible) else span)
     for k in gaps:
         first = int(np.argmax(lost[k]))
@@ -78,7 +77,7 @@ def without_gaps(stride: Stride) -> Stride:
 
 
 def _check_ends(stride: Stride, timed: np.ndarray) -> None:
-    """Checks that rows without a time before the first or after the last one with a time are empty."""
+    """Checks that rows before the first time and after the last one are empty."""
     if stride.time.size and not timed.any():
         raise stride.error("no times", "give the time of every row in s", "time_s", 0)
     within = np.logical_or.accumulate(timed) & np.logical_or.accumulate(timed[::-1])[::-1]
@@ -91,9 +90,9 @@ def _check_ends(stride: Stride, timed: np.ndarray) -> None:
 
 
 def _with_missing_rows(stride: Stride) -> Stride:
-    """The stride with rows that are NaN where rows are missing between others at even times, or have no time.
+    """The stride with rows of NaN where rows between others at even times are missing, or lack their time.
 
-    Times that are even but for their rounding are made even.
+    Times that are even except for rounding are made even.
     """
     timed = ~np.isnan(stride.time)
     _check_ends(stride, timed)
@@ -107,7 +106,7 @@ def _with_missing_rows(stride: Stride) -> Stride:
     ratio = steps / usual if usual > 0 else np.ones(steps.size)
     whole = np.round(ratio)
     if not (np.all(whole > 0) and np.all(np.abs(ratio - whole) < 0.25) and whole.sum() < 2 * time.size):
-        whole = np.ones(steps.size)  # uneven times are interpolated by `close`, or an error
+        whole = np.ones(steps.size)  # `close` interpolates uneven times, or raises
     row = np.append(0, np.cumsum(whole)).astype(int)
     if timed.all() and row[-1] == time.size - 1:
         return stride

@@ -16,7 +16,7 @@ RESOLUTION = {"m": 0.001, "rad": math.radians(0.5), "N": 5.0}
 MAX_HARMONICS = 12
 """Largest number of harmonics that is chosen."""
 RESOLVED_HARMONICS = (POINTS_PER_STRIDE - 1) // 2 - 1
-"""Largest number of harmonics that the samples of a stride determine: of the next one they have only the cosine."""
+"""Largest number of harmonics that the samples of a stride determine: of the next, they determine only the cosine."""
 
 
 def choose_harmonics(curves: Mapping[str, Float[np.ndarray, " samples"]], frames: float) -> int:
@@ -47,7 +47,7 @@ def choose_harmonics(curves: Mapping[str, Float[np.ndarray, " samples"]], frames
 
 
 def check_harmonics(harmonics: int | None) -> None:
-    """Checks that the samples of a stride determine so many harmonics; None chooses them later.
+    """Checks that the samples of a stride determine so many harmonics; None leaves the choice for later.
 
     Raises:
         ValueError: for anything but a whole number from 1 to `RESOLVED_HARMONICS`.

@@ -25,9 +25,9 @@ from jaxgait.support.files import expanded
 
 _STRIDE_WORDS = re.compile(rb"hip_[xy]|thigh_|knee_rad", re.IGNORECASE)
 _KNEE = re.compile(rb"\bknee_(rad|deg)\b", re.IGNORECASE)
-"""Labels of a knee that only a stride in columns has."""
+"""Labels of the knee that occur only in files with the columns of one stride."""
 _MARKERS = re.compile(rb"(\w[._: ][xyz](_[mc]?m)?\b[^\n]*){6}|(\b[xyz]\d*\W+){6}", re.IGNORECASE)
-"""Labels of two markers or more, or the line of axes below them."""
+"""Labels of at least two markers, or the line of axes below them."""
 _ANGLES = re.compile(
     rb"(hip[ _]flexion|knee[ _]angle|ankle[ _]angle)[ _][rl]\b|\b[rl](hip|knee|ankle)angles", re.IGNORECASE
 )
@@ -49,7 +49,7 @@ def motion_drive(motion: Any, *, side: str | None = None) -> GaitDrive:
     Raises:
         FileNotFoundError: for a name that is neither a file nor an embedded gait.
         MotionFormatError: if the file cannot be used.
-        ValueError: for a side with motion that is not recordings, and is not of this side.
+        ValueError: if a side is given, and the motion is neither recordings nor known to be of this side.
         TypeError: for anything else.
 
     Warns:
@@ -74,7 +74,7 @@ def motion_drive(motion: Any, *, side: str | None = None) -> GaitDrive:
 
 
 def _walk_or_stride(motion: Any, side: str | None) -> Walk | Stride:
-    """The walk of recordings, of which warnings are emitted here because no report is printed, or the stride."""
+    """The walk, whose warnings are emitted here because no report is printed, or the stride."""
     if isinstance(motion, Stride):
         _check_side(side, None, motion.name)
         return motion
@@ -99,7 +99,7 @@ def _walk_or_stride(motion: Any, side: str | None) -> Walk | Stride:
 
 
 def _check_no_walk(table: Any) -> None:
-    """Raises for what `measure_both` and `Walk.to_dataset` return, which are no columns of one stride."""
+    """Raises a TypeError for results of `measure_both` and `Walk.to_dataset`, which are not columns of one stride."""
     if isinstance(table, Mapping) and any(isinstance(x, Walk) for x in table.values()):
         first = next(key for key, x in table.items() if isinstance(x, Walk))
         raise TypeError(f"a dict of walks is no measured motion: give one of them, such as walks[{first!r}]")
@@ -108,7 +108,7 @@ def _check_no_walk(table: Any) -> None:
 
 
 def _check_side(side: str | None, measured: str | None, name: str) -> None:
-    """Checks that a given side is the one that was measured; None if it is not known."""
+    """Checks that the side, if given, is the measured one (None if that is not known)."""
     if side is not None and side != measured:
         what = "is not a recording" if measured is None else f"is a walk of the {measured} leg"
         raise ValueError(f"{name} {what}: leave side={side!r} out")
@@ -121,12 +121,12 @@ def _with_warnings(walk: Walk) -> Walk:
 
 
 def named_stride(text: str, *, speed: float | None = None) -> Stride:
-    """The stride of an embedded gait, of a saved walk (JSON) under the name of its file, or of a file with columns.
+    """The stride of an embedded gait, of a saved walk (JSON; named after the file), or of a file with columns.
 
     A walking speed in m/s replaces that of the file.
 
     Raises:
-        FileNotFoundError: if it is neither.
+        FileNotFoundError: if there is neither such a gait nor such a file.
         MotionFormatError: if the file cannot be read.
 
     Examples:
@@ -155,7 +155,7 @@ def trial_recordings(files: Sequence[Any]) -> list[Recording] | None:
     """The recordings of one person; None for a single file that is an embedded gait, a saved walk or a stride instead.
 
     Args:
-        files: paths, or what was read from them.
+        files: paths and recordings.
 
     Raises:
         FileNotFoundError: if a file does not exist.
@@ -228,12 +228,12 @@ def recording_of(path: pathlib.Path) -> Recording | None:
 
 @float64_default
 def motion_strides(motion: Any, *, side: str | None = None) -> list[GaitDrive]:
-    """The drives of the single strides of a walk or of recordings, which are given as for `motion_drive`.
+    """A drive for each stride of a walk or of recordings; the arguments are those of `motion_drive`.
 
     Raises:
         FileNotFoundError: if there is no such file.
         MotionFormatError: if it cannot be used.
-        ValueError: if it contains no individual strides, and as `motion_drive`.
+        ValueError: if it contains no individual strides, and as in `motion_drive`.
 
     Warns:
         MotionWarning: for strides that do not repeat, and what looks wrong with a recording.

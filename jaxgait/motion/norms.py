@@ -1,11 +1,11 @@
-"""Norms of level walking: usual ranges, and possible ones.
+"""Norms of level walking: usual and possible ranges.
 
 Usual: adults at 0.5 to 2 m/s, after the normal curves of Winter (The Biomechanics and Motor Control of Human Gait,
 1991) and Perry and Burnfield (Gait Analysis, 2010), widened to include the embedded gaits. Possible: chosen here so
 that children, runners, stiff, hyperextending and drop-foot gaits pass, and wrong units, signs and columns do not.
 
-The mean of the thigh is not in those books. Over a stride the ankle is about below the hip, so that it is near half the
-mean of the knee (20 to 25 deg); seven measured legs of four people have 5 to 10 deg.
+Those books do not give the mean angle of the thigh. Averaged over a stride, the ankle is about below the hip, which
+makes it nearly half the mean of the knee (20 to 25 deg); seven measured legs of four people have 5 to 10 deg.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ PEAKS: dict[str, tuple[Range, Range]] = {
     "knee_power_W_kg": ((-3.0, -0.3), (0.02, 1.8)),
     "ankle_power_W_kg": ((-2.0, -0.1), (1.0, 6.0)),
 }
-"""Usual lowest and highest values of joint moments and powers, positive in flexion: Winter 1991, widened like these."""
+"""Usual lowest and highest values of joint moments and powers, positive in flexion: Winter 1991, widened as above."""
 
 PERIOD = Norm((0.85, 1.6), (0.4, 4.0))
 """Stride time in s."""
@@ -80,9 +80,9 @@ REACH = Norm((1.4, 3.2), (0.7, 6.0))
 
 
 MOST_WALK_RATIO = 7.3
-"""Highest `walk_ratio`: the embedded gaits have 5.0 to 5.7, and with inches that are read as cm 1.6 times as much."""
+"""Highest `walk_ratio`: the embedded gaits have 5.0 to 5.7; inches that are read as cm make it 1.6 times as large."""
 INCHES_OF_CM = 2.54
-"""Size of lengths in inches that were read as cm over what was read."""
+"""Factor that corrects lengths in inches that were read as cm."""
 GRAVITY = 9.81
 """In m/s^2."""
 SEGMENTS_OF_HEIGHT = {"thigh_m": 0.245, "shank_m": 0.246}
@@ -98,7 +98,7 @@ class Guess(NamedTuple):
     advice: str
     unit: str
     correct: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    """Of the samples, and of the distance in m walked until each."""
+    """From the samples, and the distance in m walked until each, to the corrected samples."""
 
 
 GUESSES = (
@@ -122,7 +122,7 @@ GUESSES = (
 def guess(signal: str, unit: str, samples: Float[np.ndarray, " n"], distance: Float[np.ndarray, " n"]) -> str:
     """The correction that would make an impossible signal usual, or at least possible; empty if there is none.
 
-    `unit` is the one that the samples should be in, `distance` that walked until each of them, in m.
+    `unit` is the one that the samples should be in, `distance` the one walked until each of them, in m.
 
     Examples:
         >>> import numpy as np
@@ -188,10 +188,10 @@ def guess_speed(speed: float) -> str:
 
 
 def walk_ratio(height: float, length: float, period: float) -> float:
-    """Stride length over hip height, times stride time over the root of hip height over gravity; of m and s.
+    """Stride length over hip height, times stride time over sqrt(hip height / g): dimensionless, from m and s.
 
-    Step length over cadence hardly depends on the speed of a person (Sekiya et al. 1996, J Hum Mov Stud
-    30:241-257), and legs of other lengths swing like pendulums; wrong units of length show in it.
+    Step length over cadence hardly depends on a person's speed (Sekiya et al. 1996, J Hum Mov Stud 30:241-257), and
+    scales with leg length as for a pendulum; wrong units of length therefore show in this ratio.
 
     Examples:
         >>> from jaxgait.motion.norms import walk_ratio
@@ -202,7 +202,7 @@ def walk_ratio(height: float, length: float, period: float) -> float:
 
 
 def odd_mass(mass: float, thigh: float, shank: float) -> str:
-    """A warning of a mass in kg that does not suit the body height that thigh and shank, in m, suggest; or empty.
+    """A warning if a mass in kg does not suit the body height that thigh and shank, in m, suggest; otherwise empty.
 
     Examples:
         >>> from jaxgait.motion.norms import odd_mass

@@ -4,7 +4,7 @@
     stride = record_stride(read_record("walk.json"), "walk.json")
 
 The fields are those of the embedded gaits (`signals.<name>.{a0, a, b}` in SI units and rad, `period_T_s`, `speed_m_s`,
-`segments`); files without a `schema` are read like those.
+`segments`); files without a `schema` are read as such.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
 
 
 def stride_record(verdict: Verdict) -> dict[str, Any]:
-    """A judged stride as a record, with its person, if one is known, and with what was said when it was measured.
+    """A judged stride as a record, with its person, if known, and the warnings of its measurement.
 
     Examples:
         >>> from jaxgait.motion.record import record_stride, stride_record
@@ -95,7 +95,7 @@ def stride_record(verdict: Verdict) -> dict[str, Any]:
         6 1.13
     """
     stride, person = verdict.stride, verdict.stride.person
-    known = "\n".join(stride.warnings)  # of a walk, which was judged when it was measured
+    known = "\n".join(stride.warnings)  # a walk was judged when it was measured
     found = [line for line, f in zip(verdict.lines(), verdict.findings, strict=True) if f.what not in known]
     mass = {} if person is None or person.mass is None else {"mass_kg": person.mass}
     return {
@@ -123,7 +123,7 @@ def _writer() -> str:
 
 
 def _dynamics_record(found: Dynamics) -> dict[str, Any]:
-    """Mean joint moments and powers, as samples because series of loads that jump would ring."""
+    """Mean joint moments and powers, as samples: the Fourier series of a load that jumps would ring."""
     return {
         "convention": "Nm/kg and W/kg at even times, heel strike to heel strike; positive: hip and knee flexion, ankle "
         "dorsiflexion; powers positive where the leg gives energy, the hip's against the vertical",
@@ -149,7 +149,7 @@ def _fit_record(series: Series, residual: float) -> dict[str, Any]:
 
 
 def _stride_record(stride: StrideCurve, harmonics: int) -> dict[str, Any]:
-    """One stride; its signals only if it was kept."""
+    """One stride; if it was dropped, the reason instead of its signals."""
     facts = {"trial": stride.trial, "start_s": stride.start, "period_T_s": stride.period}
     if stride.reason:
         return facts | {"dropped": stride.reason}
@@ -215,7 +215,7 @@ def read_record(path: str | pathlib.Path) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        MotionFormatError: if it is not valid JSON or no record, naming the field.
+        MotionFormatError: if it is not valid JSON, or not a record (naming the field).
 
     Examples:
         >>> from jaxgait.motion.embedded import gait_record
@@ -255,7 +255,7 @@ def check_record(record: Any, file: str | None = None) -> None:
 
 
 _Faults: TypeAlias = Iterator[tuple[str, str, str | None]]
-"""What is wrong with fields, how to correct it, and which one; only the first fault counts."""
+"""For each fault: what is wrong, how to correct it, and in which field. Only the first one is used."""
 
 
 def _faults(record: Any) -> _Faults:
@@ -265,21 +265,21 @@ def _faults(record: Any) -> _Faults:
         yield f"is not a walk: it lacks {', '.join(lacks)}", "`jaxgait motion` makes one from a recording", None
     if (schema := record.get("schema", SCHEMA)) != SCHEMA:
         yield f"the schema {str(schema)[:40]!r}", f"this version reads {SCHEMA!r}", "schema"
-    yield from _of_clock(record)
-    yield from _of_signals(record["signals"], "signals")
+    yield from _clock_faults(record)
+    yield from _signals_faults(record["signals"], "signals")
     count, stated = len(record["signals"]["knee_rad"]["a"]), record.get("n_harmonics")
     if stated not in (None, count):
         yield f"is {str(stated)[:40]}, but the series have {count}", "correct it, or leave it out", "n_harmonics"
-    yield from _of_person(record)
-    yield from _of_jumps(record, "")
+    yield from _person_faults(record)
+    yield from _jumps_faults(record, "")
     if "strides" in record:
-        yield from _of_strides(record["strides"])
+        yield from _strides_faults(record["strides"])
     if "dynamics" in record:
-        yield from _of_dynamics(record["dynamics"])
+        yield from _dynamics_faults(record["dynamics"])
 
 
-def _of_person(record: Mapping[str, Any]) -> _Faults:
-    """Who walked, with which leg, and where the path of the hip is from."""
+def _person_faults(record: Mapping[str, Any]) -> _Faults:
+    """The person, the leg, and the gait from which the hip's path is assumed."""
     source, lengths = _source(record), record.get("segments", {})
     if source.get("leg") not in (None, *SIDES):
         yield "expected right or left", "leave it out if it is not known", "source.leg"
@@ -297,12 +297,12 @@ def _of_person(record: Mapping[str, Any]) -> _Faults:
 
 
 def _source(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fields that describe the origin of a record; none if it states none, or only a text."""
+    """The fields that describe the origin of a record; empty if it has none, or only text."""
     source = record.get("source")
     return source if isinstance(source, dict) else {}
 
 
-def _of_clock(part: Mapping[str, Any], where: str = "") -> _Faults:
+def _clock_faults(part: Mapping[str, Any], where: str = "") -> _Faults:
     """Stride time and speed of a record or of one of its strides."""
     for name in ("period_T_s", "speed_m_s"):
         if not _is_number(part.get(name)) or part[name] <= 0:
@@ -312,26 +312,26 @@ def _of_clock(part: Mapping[str, Any], where: str = "") -> _Faults:
         yield f"a stride of {period:.4g} s", guess_time(period, 0.0), f"{where}period_T_s"
 
 
-def _of_jumps(part: Mapping[str, Any], where: str) -> _Faults:
+def _jumps_faults(part: Mapping[str, Any], where: str) -> _Faults:
     jumps = part.get("closure_removed", {})
     if not isinstance(jumps, dict) or not all(map(_is_number, jumps.values())):
         yield "expected an object with numbers", "leave it out if unknown", f"{where}closure_removed"
 
 
-def _of_strides(strides: Any) -> _Faults:
+def _strides_faults(strides: Any) -> _Faults:
     if not isinstance(strides, list) or not strides or not all(isinstance(s, dict) for s in strides):
         yield "expected a list of strides", "leave it out if there are none", "strides"
     for i, stride in enumerate(strides):
         if "signals" in stride:
             where = f"strides[{i}]."
-            yield from _of_clock(stride, where)
+            yield from _clock_faults(stride, where)
             if not _is_number(stride.get("start_s", 0)):
                 yield "expected a number", "write it in s", f"{where}start_s"
-            yield from _of_signals(stride["signals"], f"{where}signals")
-            yield from _of_jumps(stride, where)
+            yield from _signals_faults(stride["signals"], f"{where}signals")
+            yield from _jumps_faults(stride, where)
 
 
-def _of_dynamics(dynamics: Any) -> _Faults:
+def _dynamics_faults(dynamics: Any) -> _Faults:
     curves = dynamics.get("mean") if isinstance(dynamics, dict) else None
     if not isinstance(curves, dict):
         yield "expected an object with mean curves", "leave it out if none are known", "dynamics.mean"
@@ -345,7 +345,7 @@ def _of_dynamics(dynamics: Any) -> _Faults:
             yield f"{len(curve)} samples, where {MOMENTS[0]} has {samples}", "give all curves the same times", field
 
 
-def _of_signals(signals: Any, where: str) -> _Faults:
+def _signals_faults(signals: Any, where: str) -> _Faults:
     """The series of all signals."""
     if not isinstance(signals, dict):
         yield "expected an object with series", f"of {', '.join(SIGNALS)}", where
@@ -395,7 +395,7 @@ def record_strides(record: Mapping[str, Any], file: str | None = None) -> list[S
 
 
 def unrepeated_strides(record: Mapping[str, Any]) -> list[str]:
-    """A warning of the kept strides of a record that do not repeat, judged by the drifts that were removed.
+    """A warning about the kept strides of a record that do not repeat, judged by the drifts that were removed.
 
     Examples:
         >>> from jaxgait.motion.embedded import gait_record
@@ -408,7 +408,7 @@ def unrepeated_strides(record: Mapping[str, Any]) -> list[str]:
 
 
 def _sampled(part: Mapping[str, Any], record: Mapping[str, Any], file: str | None) -> Stride:
-    """The stride of a record, or of one of its strides."""
+    """The stride of `part`: a record as a whole, or one of its strides."""
     known = {k: part["signals"][k] for k in UNITS if k in part["signals"]}
     series = {k: Series(s["a0"], np.array(s["a"], float), np.array(s["b"], float)) for k, s in known.items()}
     harmonics = series["knee_rad"].a.size

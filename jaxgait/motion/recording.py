@@ -1,4 +1,4 @@
-"""What a laboratory recorded, whatever the file: markers, joint angles and ground forces with their clocks.
+"""What a laboratory recorded, in whatever format: markers, joint angles and ground forces with their clocks.
 
     recording = read_recording("walk.c3d")
     recording.markers["RASI"], recording.rate, recording.notes
@@ -27,7 +27,7 @@ NOISE_FORCE = 5.0
 LOADED_FORCE = 30.0
 """Vertical force in N above which a foot is on a plate."""
 MOST_UNEVEN = 0.5
-"""Deviation of a time from even ones at the rate, in frames, above which they are not those of the frames."""
+"""Deviation from even times at the stated rate, in frames, above which the times do not belong to that rate."""
 
 
 class GroundReaction(NamedTuple):
@@ -39,7 +39,7 @@ class GroundReaction(NamedTuple):
     force: Float[np.ndarray, "samples 3"]
     """Force on the walker in N."""
     point: Float[np.ndarray, "samples 3"] | None
-    """Centre of pressure in m, NaN where nothing is pressed; None if it was not recorded."""
+    """Centre of pressure in m, NaN where the plate is unloaded; None if it was not recorded."""
 
 
 class Mark(NamedTuple):
@@ -53,7 +53,7 @@ class Mark(NamedTuple):
 
 
 class AssumedPath(NamedTuple):
-    """Where the path of the hip is from if it was not recorded."""
+    """The source of the hip's path, if it was not recorded."""
 
     gait: str
     """The embedded gait."""
@@ -93,11 +93,11 @@ class Recording:
     """None if the path of the hip was recorded."""
 
     def __post_init__(self) -> None:
-        """Makes arrays of lists, gaps of what is infinite or masked (`numpy.ma`), and numbers of mass and height.
+        """Converts lists to arrays, infinite or masked (`numpy.ma`) values to gaps, and mass and height to numbers.
 
         Raises:
-            MotionFormatError: for a mass or a height that is not a number, arrays of another shape than frames or
-                samples, times that do not increase, or not evenly at the rate of the frames, and a plate of one sample.
+            MotionFormatError: for a mass or a height that is not a number, arrays whose shape does not fit the frames
+                or samples, times that do not increase evenly at the rate of the frames, and a plate of one sample.
         """
         object.__setattr__(self, "time", _numbers(self.time))
         facts = ((k, self._fact(k, x)) for k, x in self.subject.items())
@@ -161,7 +161,7 @@ class Recording:
 
 
 def _numbers(values: Any) -> np.ndarray:
-    """An array of numbers, infinite ones as gaps; of anything else the array as it is."""
+    """The values as an array; numbers become floats, and infinite ones gaps."""
     x = as_array(values)
     x = x.astype(float) if x.dtype.kind in "iu" else x
     return np.where(np.isfinite(x), x, np.nan) if x.dtype.kind == "f" and not np.isfinite(x).all() else x
@@ -197,7 +197,7 @@ def with_forces(recording: Recording, other: Recording) -> Recording:
 
 
 def upward(recording: Recording, up: Float[np.ndarray, " 3"]) -> tuple[Recording, tuple[str, ...]]:
-    """The recording with the forces of all plates on the walker, and notes on those that were reversed for that.
+    """The recording with the forces of all plates as they act on the walker, and notes on those that were reversed.
 
     `up` is the unit vector upward (no dimension), in the axes of the laboratory.
 

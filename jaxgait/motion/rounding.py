@@ -1,4 +1,4 @@
-"""Times that were rounded when they were written: 1080 Hz in whole ms, of which some are there twice."""
+"""Times that were rounded when they were written: at 1080 Hz in whole ms, some occur twice."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 LEAST, FEWEST = 0.02, 5.0
-"""Share and number of the rows that seem to be missing, or to be too many, if the step is a multiple of the last digit,
-above which it is none: fewer may be missing at even intervals by chance.
+"""If the step were a multiple of the last digit, some rows would be missing or surplus. It counts as no multiple if
+they are more than this share and number of the rows: fewer may be missing at even intervals by chance.
 """
 
 
@@ -28,10 +28,10 @@ def last_digit(time: Float[np.ndarray, " rows"]) -> float:
 
 
 def rounded_line(time: Float[np.ndarray, " rows"]) -> tuple[float, float] | None:
-    """Start and step in s of even times whose step is no multiple of their last digit, to which they are rounded.
+    """Start and step in s of even times that are rounded to a last digit of which their step is no multiple.
 
-    None for others, such as those of frames of which some are missing: they are not so near to even ones. `time` is
-    finite, and has two rows or more.
+    None for other times, such as those with missing frames, which are farther from even ones. `time` is finite, and has
+    two rows or more.
 
     Examples:
         >>> import numpy as np

@@ -49,16 +49,16 @@ _ADVICE = {
 }
 
 SHANK = ("shank", "shin", "tibia", "lower_leg", "lowerleg")
-"""How names of the shank's angle from the vertical begin, in lower case."""
+"""Beginnings of names of the shank's angle from the vertical, in lower case."""
 
 PERSON = {"thigh_m": (0.05, 1.0), "shank_m": (0.05, 1.0), "mass_kg": plausible.PERSON}
-"""What a table states about the person besides the speed, with the range of each."""
+"""What a table may state about the person, and the range of each value."""
 
 _NUMBER = re.compile(r"(?P<number>[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?)\s*(?P<unit>.*)")
 
 
 class Person(NamedTuple):
-    """The person who walked, as far as a prosthesis is fitted to it."""
+    """The person who walked: the dimensions to which a prosthesis is fitted."""
 
     thigh: float
     """Length in m from hip to knee."""
@@ -104,33 +104,33 @@ class Stride:
 
     name: str
     time: Float[np.ndarray, " samples"]
-    """Time in s; only its proportions count if the period is given."""
+    """Time in s; if `period` is given, only the proportions matter."""
     signals: dict[str, Float[np.ndarray, " samples"]]
     """The names of `SIGNALS` and, if measured, of `LOAD`."""
     speed: float
     """Walking speed in m/s."""
     period: float | None = None
-    """Stride time in s, if not given by the sample times."""
+    """Stride time in s, unless the sample times give it."""
     stated_period: float | None = None
-    """Stride time in s that the file states besides the times."""
+    """Stride time in s that the file states in addition to the times."""
     file: str | None = None
     lines: Int[np.ndarray, " samples"] | None = None
-    """Line of the file of every sample."""
+    """Line of each sample in the file."""
     person: Person | None = None
-    """Who walked, if it was measured."""
+    """Who walked, if known."""
     harmonics: int | None = None
     """Number of harmonics that the samples support, if known."""
     measured: bool = False
     """Whether it is the mean of a recording, whose file has no columns or lines of these samples."""
     assumed_path: str = ""
-    """The gait whose path of the hip this is, because none was recorded."""
+    """The gait from which the hip's path is taken, if none was recorded."""
     warnings: tuple[str, ...] = ()
-    """Of the measurement, as a walk has them."""
+    """Those of the measured walk."""
     side: str = ""
     """The leg, right or left; empty if it is not known."""
 
     def __post_init__(self) -> None:
-        """Makes arrays of lists, and gaps of what masks (`numpy.ma`) hide."""
+        """Converts lists to arrays, and masked values (`numpy.ma`) to gaps."""
         object.__setattr__(self, "time", as_array(self.time))
         object.__setattr__(self, "signals", {name: as_array(x) for name, x in self.signals.items()})
 
@@ -170,10 +170,10 @@ class Series(NamedTuple):
 
 
 def fourier(samples: Float[np.ndarray, " samples"], harmonics: int) -> Series:
-    """The least-squares series of one period of even samples, in their unit, with so many harmonics.
+    """The least-squares Fourier series of one period of evenly spaced samples, in their unit.
 
     Raises:
-        ValueError: for as many harmonics as half the samples or more, which the samples do not determine.
+        ValueError: for half as many harmonics as samples or more, which the samples do not determine.
 
     Examples:
         >>> import numpy as np
@@ -245,7 +245,7 @@ def read_stride(path: str | pathlib.Path, *, speed: float | None = None) -> Stri
 
 
 def _person(stated: Mapping[str, Any], file: str) -> Person | None:
-    """The person of a table, from its facts under the names of `PERSON`; None without the lengths."""
+    """The person of a table, from what it states under the names of `PERSON`; None unless it has both lengths."""
     found: dict[str, float] = {}
     for name, x in stated.items():
         number, (low, high) = real(x), PERSON[name]
@@ -266,18 +266,18 @@ def _person(stated: Mapping[str, Any], file: str) -> Person | None:
 
 
 def _columns(header: Header) -> dict[str, int]:
-    """Positions of the columns of a stride, angles in rad or else in deg."""
+    """Positions of the columns of a stride; of each angle, the column in rad or else the one in deg."""
     if {"hip_height", "toe_off"} <= {name.partition(" (")[0] for name in header.names}:
         what = "holds the strides of a measured walk over percent of the gait cycle"
         raise MotionFormatError(what, "give the recording, the walk as .json, or in Python the Walk", header.file)
     degrees = {k: k.removesuffix("_rad") + "_deg" for k, unit in SIGNALS.items() if unit == "rad"}
     wanted = (degrees[k] if k not in header.names and degrees.get(k) in header.names else k for k in SIGNALS)
-    shank, advice = _of_shank(header.names)
+    shank, advice = _shank_hints(header.names)
     return named_columns(header, ("time_s", *wanted), tuple(LOAD), _ADVICE | advice, shank)
 
 
-def _of_shank(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Columns that are no misspelt ones where the angle of a shank is among them, and advice by missing column."""
+def _shank_hints(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """If there is a shank's angle, the columns that are not misspelt others, and advice by missing column."""
     shank = [name for name in names if name.lower().startswith(SHANK)]
     if not shank:
         return [], {}
@@ -310,8 +310,8 @@ def table_stride(table: Any, *, speed: float | None = None, name: str = "table")
             for a segment or a mass out of range, and without a speed.
 
     Warns:
-        MotionWarning: for gaps that are filled, for a mass or a segment of a person whose leg is not known, and for a
-            mass that does not suit it.
+        MotionWarning: for gaps that are filled, for a mass or one length without the other lengths, and for a mass that
+            does not suit them.
 
     Examples:
         >>> import pandas as pd
@@ -377,8 +377,8 @@ def embedded_stride(name: str) -> Stride:
 def close(stride: Stride, harmonics: int = 8) -> Cycle:
     """One period of the stride at even times.
 
-    Whether the last sample repeats the first is decided for all signals together: by the median jump at the end, either
-    way. Uneven times are interpolated by periodic cubic splines.
+    Whether the last sample repeats the first is decided for all signals together: the assumption with the smaller
+    median jump at the end holds. Uneven times are interpolated by periodic cubic splines.
 
     Raises:
         MotionFormatError: for signals that are missing, no numbers, of unequal length, not finite or too short, times

@@ -35,10 +35,10 @@ from jaxgait.motion.text import (
 from jaxgait.support.checks import count_of, first_few, fitting, warn_user
 
 MAX_BYTES = 16 * 2**20
-"""Largest file in bytes: a stride of 100 000 samples has less."""
+"""Largest file in bytes: a stride of 100 000 samples takes less."""
 
 _HINTS = 170
-"""Letters of the hints at missing columns, which with the names of the first ones make an error of 300."""
+"""Characters of the hints at missing columns; with the names of the first ones, an error then has up to 300."""
 
 _REMARK = re.compile(r"\b(\w+)\s*=\s*([^\s;][^;]*?)\s*(?=$|;|,\D|\s\w+\s*=)")
 
@@ -59,7 +59,7 @@ class Header(NamedTuple):
         """Checks that the header has names.
 
         Args:
-            example: such a line.
+            example: a correct header line, for the message.
 
         Raises:
             MotionFormatError: for a line of numbers.
@@ -88,8 +88,8 @@ def read_chosen_columns(
 
     Args:
         path: the file.
-        choose: from the header, the positions of the columns, counted from 0, by name.
-        keep_gaps: whether to keep rows with gaps, which are NaN, without a warning.
+        choose: returns, for a header, the positions of the columns, counted from 0, by name.
+        keep_gaps: whether to keep rows with gaps (NaN), without a warning.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -126,7 +126,7 @@ def read_chosen_columns(
         raise MotionFormatError(f"no samples: {found}", "write one row per sample", file)
 
     def chosen() -> Iterator[tuple[int, list[str]]]:
-        for i in rows:  # one row of cells at a time: their texts would be many times the file
+        for i in rows:  # row by row: the texts of all cells would take many times the file's size
             row = _whole_row(file, i + 1, cells(lines[i], delimiter), len(header.names))
             yield i, [row[k] for k in names.values()]
 
@@ -140,7 +140,7 @@ def read_chosen_columns(
 
 
 def _without_gaps(file: str, values: np.ndarray, lines: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Which rows have no gaps; warns of the others."""
+    """Marks the rows without gaps, and warns about the others."""
     whole = np.asarray(np.isfinite(values).all(axis=1))
     gaps = lines[~whole]
     if 2 * gaps.size >= lines.size:
@@ -170,7 +170,7 @@ def named_columns(
         distinct: columns that hold something else, and are never taken for misspelt names.
 
     Raises:
-        MotionFormatError: for a column that is missing, or that is there twice.
+        MotionFormatError: for a column that is missing, or occurs twice.
 
     Examples:
         >>> from jaxgait.motion.table import Header, named_columns
@@ -207,7 +207,7 @@ def _instead(name: str, others: list[str]) -> str:
 
 
 def _whole_row(file: str, line: int, row: list[str], names: int) -> list[str]:
-    """The cells of a row with one for each name, and perhaps empty ones at its end."""
+    """The cells of a row, one for each name; empty cells after the last name are dropped."""
     row = row if len(row) <= names else [*row[:names], *trimmed(row[names:])]
     if len(row) != names:
         advice = "write one value per column; decimal commas need ';' or tabs between the cells"

@@ -38,8 +38,8 @@ _QUOTED = re.compile(r'"[^"]*"')
 def delimiter_of(line: str) -> str:
     """The delimiter of a line: a tab, else a semicolon, else a comma, else a blank.
 
-    Between semicolons there are at most as many decimal commas as cells. Text in quotation marks does not count,
-    unless the whole line does.
+    Semicolons delimit only if there is at most one (decimal) comma per cell. Text in quotation marks is ignored, unless
+    the whole line is quoted.
 
     Examples:
         >>> from jaxgait.motion.text import delimiter_of
@@ -59,7 +59,7 @@ def delimiter_of(line: str) -> str:
 def cells(line: str, delimiter: str) -> list[str]:
     """The cells of a line, without the blanks and quotation marks around them; delimiters in quotes are text.
 
-    A line that is in quotes as a whole is divided as well: spreadsheets with another delimiter write such lines.
+    A line that is quoted as a whole is split, too: spreadsheets with another delimiter write such lines.
 
     Examples:
         >>> from jaxgait.motion.text import cells
@@ -75,7 +75,7 @@ def cells(line: str, delimiter: str) -> list[str]:
 
 
 def _unquoted(line: str, delimiter: str) -> list[str]:
-    # A field size limit or an open quotation mark cannot reach beyond the line.
+    # Line by line: an open quotation mark, or a field above csv's size limit, affects no other line.
     try:
         return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [""])
     except csv.Error:
@@ -83,7 +83,7 @@ def _unquoted(line: str, delimiter: str) -> list[str]:
 
 
 def no_number(cell: str, file: str, line: int, column: str | int) -> MotionFormatError:
-    """An error about a cell in a line, counted from 1, under a name, or in a column counted from 1.
+    """The error for a cell that is not a number; `line` and `column` (unless it is a name) are counted from 1.
 
     Examples:
         >>> from jaxgait.motion.text import no_number
@@ -96,10 +96,10 @@ def no_number(cell: str, file: str, line: int, column: str | int) -> MotionForma
 
 
 def distinct(names: Sequence[str], numbered: str = "{}_{}") -> list[str]:
-    """The names, with numbers appended to repeated ones: each time the first one from 2 on whose name is free.
+    """The names, with a number appended to each repeated one: the lowest, from 2 on, that makes an unused name.
 
     Args:
-        names: of which the first one of each kind stays as it is.
+        names: the first of several equal ones stays as it is.
         numbered: how a name and its number are joined.
 
     Returns:
@@ -160,7 +160,7 @@ def number(cell: str, comma: bool = False) -> float | None:
 
 
 def is_remark(line: str, marks: str | tuple[str, ...] = "#") -> bool:
-    """Whether a line is a comment, and not a missing value as Excel writes it.
+    """Whether a line is a comment, rather than a missing value as Excel writes it (#N/A).
 
     Examples:
         >>> from jaxgait.motion.text import is_remark
@@ -176,7 +176,7 @@ def content(path: str | os.PathLike[str], largest: int, wanted: str, smaller: st
 
     Args:
         path: the file; a leading "~" is the user's folder.
-        largest: size in bytes.
+        largest: allowed size in bytes.
         wanted: what to name instead of a folder.
         smaller: advice for a file that is too large.
 
@@ -207,9 +207,9 @@ def content(path: str | os.PathLike[str], largest: int, wanted: str, smaller: st
 
 
 def _limited(stream: BinaryIO, largest: int) -> bytes:
-    """What can be read, up to little more than `largest` bytes: special files have no size.
+    """The bytes of a stream, but at most one more than `largest`: special files do not state their size.
 
-    In parts, because one large read allocates all of its memory first.
+    Reads in parts, because one large read allocates all of its memory first.
     """
     parts, size = [], 0
     while size <= largest and (part := stream.read(min(2**16, largest + 1 - size))):
@@ -219,9 +219,9 @@ def _limited(stream: BinaryIO, largest: int) -> bytes:
 
 
 def decimal_comma(file: str, rows: Iterable[tuple[int, str]]) -> bool:
-    """Whether decimals are written with commas, in rows of numbers that are not delimited by them.
+    """Whether numbers have decimal commas, in rows that commas do not delimit.
 
-    `rows` are the numbers of the lines, counted from 0, and what is written there.
+    `rows` are the lines' numbers, counted from 0, and their texts.
 
     Raises:
         MotionFormatError: for both commas and points.

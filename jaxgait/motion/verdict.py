@@ -27,17 +27,18 @@ JUMP = (0.08, 0.20)
 OUTLIER = (0.08, 0.15)
 """The same for the deviation of a sample from the fit."""
 OPPOSITE = (-0.5, -0.8)
-"""Correlation with the reference gait, likewise below."""
+"""Correlation with the reference gait: below the first unusual, below the second impossible."""
 EXCHANGED = (0.9, 0.5)
 """Thigh and knee are exchanged if the mean of their correlations with the reference's knee and thigh is above the first
-number, and higher by the second than with its thigh and knee.
+number, and higher by the second than that with its thigh and knee.
 
-Slow and pathological variants of the embedded gaits stay apart by these, and wrong signs below them
-(tests/motion/test_verdict.py).
+The two numbers separate exchanged columns from slow and pathological variants of the embedded gaits, and from wrong
+signs (tests/motion/test_verdict.py).
 """
 REVERSED = (0.8, 0.4)
 """Time is reversed if the mean correlation of all signals with the reference gait is above the first number when they
-are played backward, and higher by the second than as they are: the embedded gaits have at least 0.93 and at most 0.21.
+are played backward, and higher by the second than as they are. Reversed embedded gaits have at least 0.93 and at most
+0.21.
 """
 DEFAULT_HARMONICS = 8
 """Number of harmonics for a stride that states none."""
@@ -45,10 +46,10 @@ MAX_STRIKE_SHIFT = 8
 """Percent of a stride by which the record may start before or after heel strike without a warning."""
 ANGLES_PER_STRIDE = 100
 _RINGING = 0.1
-"""By how much the series of a force that jumps leaves its range, as a fraction of that (Gibbs: 0.09 of the jump)."""
+"""Overshoot of the Fourier series of a force that jumps, as a fraction of its range (Gibbs: 0.09 of the jump)."""
 PATHOLOGICAL = "a pathological gait, or a mistake?"
 MEASURED_ADVICE = "check the names of markers, or of joint angles and their unit, and the events (heel strikes)"
-"""For a stride of a recording, in whose file there are no columns to correct."""
+"""For the stride of a recording, whose file has no columns to correct."""
 
 DISPLAY = {"m": ("cm", 100.0), "rad": ("deg", 180 / math.pi), "N": ("N", 1.0)}
 COLUMNS = ("lowest", "highest", "mean", "jump", "residual")
@@ -108,14 +109,14 @@ class Verdict:
 
     @property
     def stride_length(self) -> float:
-        """Walking speed times stride time, in m; `spatiotemporal` has that between the footprints of a recording."""
+        """Walking speed times stride time, in m; of recordings, `spatiotemporal` has the one between footprints."""
         return self.stride.speed * self.cycle.period
 
     def error(self) -> MotionFormatError:
         """The first impossible finding as an error with file, line and column.
 
         Raises:
-            ValueError: of a stride that is usable.
+            ValueError: if the stride is usable.
         """
         wrong = [f for f in self.findings if f.impossible]
         if not wrong:
@@ -148,7 +149,7 @@ def judge(stride: Stride, harmonics: int | None = None) -> Verdict:
         >>> print(verdict.usable, round(verdict.stride_length, 2))
         True 1.42
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # absurd numbers are found, not warned of
+    with np.errstate(over="ignore", invalid="ignore"):  # absurd numbers become findings, not NumPy's warnings
         measured = _measured(stride, (stride.harmonics or DEFAULT_HARMONICS) if harmonics is None else harmonics)
         return dataclasses.replace(measured, findings=tuple(_findings(measured)))
 
@@ -163,7 +164,7 @@ def _measured(stride: Stride, harmonics: int) -> Verdict:
 
 
 def _findings(v: Verdict) -> list[Finding]:
-    """All findings; checks that need sound units and signs are omitted without them."""
+    """All findings; checks that need sound units and signs are made only if nothing is impossible."""
     found = [*_clock(v), *_speed(v), *(_exchanged(v) or _count(v)), *_copies(v), *_ranges(v)]
     found += _closure(v, {f.signal for f in found if f.impossible})
     wrong = {f.signal for f in found if f.impossible}
@@ -218,7 +219,7 @@ def _count(v: Verdict) -> Iterator[Finding]:
 
 
 def _exchanged(v: Verdict) -> list[Finding]:
-    """Whether thigh and knee are in each other's column, by their curves, and no more of their figures unusual then.
+    """A finding if the curves of thigh and knee look exchanged, and exchanging them makes no more figures unusual.
 
     The knee flexes twice in a stride, most in swing, a quarter of a stride before the thigh is farthest forward.
     """
@@ -332,7 +333,7 @@ def _shape(v: Verdict) -> Iterator[Finding]:
     for k in (k for k in SIGNALS if likeness[k] < OPPOSITE[0]):
         what = f"moves against the usual direction (correlation {likeness[k]:.2f} with the reference gait)"
         advice = "of the opposite sign? multiply by -1"
-        if k == "hip_y_m":  # above the floor, or its range would be wrong
+        if k == "hip_y_m":  # not its sign: a negative height is out of range
             advice = "is it the height of the hip, at the times of the other signals?"
         yield Finding(what, advice, likeness[k] < OPPOSITE[1], k)
     if min(late, ANGLES_PER_STRIDE - late) > MAX_STRIKE_SHIFT:
@@ -341,7 +342,7 @@ def _shape(v: Verdict) -> Iterator[Finding]:
 
 
 def _alignment(signals: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray]) -> tuple[int, dict[str, float]]:
-    """The shift, in percent of the stride, that suits all signals together, and the correlation of each one then."""
+    """The shift, in percent of the stride, that aligns all signals best, and the correlation of each at that shift."""
     every = {k: _likeness(signals[k], reference[k]) for k in SIGNALS}
     late = int(np.argmax(np.sum([*every.values()], axis=0)))
     return late, {k: float(x[late]) for k, x in every.items()}
@@ -368,7 +369,7 @@ def _reach(v: Verdict) -> Iterator[Finding]:
 
 
 def _scale(v: Verdict) -> Iterator[Finding]:
-    """Legs that are too short for a long and slow stride: lengths are in a larger unit than was taken."""
+    """Legs that are too short for so long and slow a stride: lengths are in a larger unit than was assumed."""
     height, usual = float(np.mean(v.cycle.signals["hip_y_m"])), SIGNAL_NORMS["hip_y_m"]["mean"].usual
     ratio = norms.walk_ratio(height, v.stride_length, v.cycle.period)
     if ratio > norms.MOST_WALK_RATIO and height < usual[0]:
@@ -410,7 +411,7 @@ def describe(verdict: Verdict) -> str:
 
 
 def travel(verdict: Verdict) -> str:
-    """The distance per stride as text: of a recording that of the hip, because its stride length is of the footprints.
+    """The distance per stride as text: of recordings, that of the hip (their stride length is between footprints).
 
     Examples:
         >>> from jaxgait.motion.stride import embedded_stride

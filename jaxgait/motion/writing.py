@@ -1,4 +1,4 @@
-"""Recordings as text of OpenSim's MOT and STO files, which `motion.readers` reads again, and walks as recordings."""
+"""Recordings as the text of OpenSim's MOT and STO files, which `motion.readers` can read; walks as recordings."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Columns = Mapping[str, Float[np.ndarray, " rows"]]
 def storage_text(
     name: str, time: Float[np.ndarray, " rows"], columns: Columns, *, degrees: bool, notes: Sequence[str] = ()
 ) -> str:
-    """A MOT or STO file, as OpenSim 4 writes them.
+    """The text of a MOT or STO file, as OpenSim 4 writes it.
 
     Args:
         name: of the data, for the first line.
         time: in s.
-        columns: by label, which has no tabs; angles in the unit that `degrees` states.
+        columns: by label (without tabs); angles in the unit that `degrees` states.
         degrees: whether angles are in degrees; otherwise they are in radians.
         notes: lines of the header about the motion.
 
@@ -75,14 +75,14 @@ def recording_columns(
 ) -> tuple[Float[np.ndarray, " rows"], dict[str, np.ndarray]]:
     """Times in s and columns of the joint angles and the ground forces of a recording, under OpenSim's names.
 
-    A centre of pressure that lacks is 0 without a force, and NaN with one.
+    A missing centre of pressure is 0 where the plate is unloaded, and NaN where it is loaded.
 
     Args:
         recording: without markers; ground forces are on the clock of the angles.
         degrees: whether the columns of angles are in degrees; otherwise they are in radians.
 
     Raises:
-        MotionFormatError: for markers, without angles, and for forces on another clock.
+        MotionFormatError: if the recording has markers, no angles, or forces on another clock.
 
     Examples:
         >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
@@ -104,13 +104,13 @@ def recording_columns(
 
 
 def _centre(force: Float[np.ndarray, "rows 3"], point: Float[np.ndarray, "rows 3"]) -> Float[np.ndarray, "rows 3"]:
-    """The centre of pressure in m; where it lacks, 0 on an unloaded plate, which has none, and NaN on a loaded one."""
+    """The centre of pressure in m; where missing, 0 if the plate is unloaded (and has none), NaN if it is loaded."""
     unloaded = np.linalg.norm(force, axis=1, keepdims=True) <= LOADED_FORCE
     return np.where(np.isnan(point) & unloaded, 0.0, point)
 
 
 def _check_writable(recording: Recording) -> None:
-    """Checks that a recording is of joint angles, with ground forces on the same clock."""
+    """Checks that a recording has joint angles, no markers, and ground forces on the clock of the angles."""
     if recording.markers or not recording.angles:
         what = "contains markers" if recording.markers else "contains no joint angles"
         raise recording.error(what, "MOT and STO files hold joint angles: measure the walk first, and write that")
@@ -120,19 +120,19 @@ def _check_writable(recording: Recording) -> None:
 
 
 def without_gaps(recording: Recording) -> Recording:
-    """The recording in its longest stretch of frames in which all angles have values, and the forces without gaps.
+    """The longest stretch of frames in which all angles have values, with the force plates that have no gaps there.
 
-    OpenSim stops reading a file at the first gap. A gap of a force does not shorten the motion.
+    OpenSim stops reading a file at the first gap. Gaps in forces do not shorten the stretch.
 
     Args:
         recording: without markers; ground forces are on the clock of the angles.
 
     Raises:
-        MotionFormatError: without two such frames in succession, and as `recording_columns`.
+        MotionFormatError: if no two successive frames have all values, and as in `recording_columns`.
 
     Warns:
-        MotionWarning: if other frames have values of some angles, with the angles that they lack; and for the force
-            plates that are left out, because a force or its point is missing in the stretch.
+        MotionWarning: if frames outside the stretch have values, naming the angles that they lack; and for force plates
+            that are left out because a force or its point of application is missing in the stretch.
 
     Examples:
         >>> import numpy as np
@@ -183,7 +183,7 @@ def _times(recording: Recording, first: int, end: int) -> str:
 
 
 def _warn_of_cut_frames(recording: Recording, there: Mapping[str, np.ndarray], first: int, end: int) -> None:
-    """Warns if frames outside of a stretch have values; `there` is where each angle has some."""
+    """Warns if frames outside the stretch have values; `there` marks the frames in which each angle has one."""
     known = np.flatnonzero(np.logical_or.reduce([*there.values()]))
     start, stop = int(known[0]), int(known[-1]) + 1
     if first <= start and stop <= end:
@@ -223,14 +223,14 @@ def check_one_walk(walks: Sequence[Walk]) -> None:
 
 
 def walk_recording(walks: Sequence[Walk], trial: int | None = None) -> Recording:
-    """A whole trial of a measured walk as the joint angles of its legs, on the pelvis between their hips.
+    """A whole trial of a measured walk: the joint angles of its legs, and the pelvis midway between the hips.
 
     Args:
         walks: of one leg, or of both legs of the same trials.
-        trial: which one, counted from 0; not needed if there is one.
+        trial: its number, counted from 0; may be omitted if there is only one.
 
     Raises:
-        ValueError: if there is no such trial, none is given for walks of several, and as `check_one_walk`.
+        ValueError: if there is no such trial, if there are several and none is given, and as in `check_one_walk`.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
@@ -248,7 +248,7 @@ def walk_recording(walks: Sequence[Walk], trial: int | None = None) -> Recording
     number = trial or 0
     curves = {walk.side: trial_curves(walk, number) for walk in walks}
     mean = lambda name: np.mean([one[name].values for one in curves.values()], axis=0)
-    level = 0.0 * mean("hip_height")  # where there is a hip
+    level = 0.0 * mean("hip_height")  # NaN where the hip is not known
     tilt = -np.radians(mean("pelvis_tilt")) if all("pelvis_tilt" in one for one in curves.values()) else level
     angles = {}
     for side, one in curves.items():
