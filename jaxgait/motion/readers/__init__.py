@@ -1,4 +1,4 @@
-"""Readers of what motion laboratories write: C3D, TRC, MOT, STO, CSV, TSV and TXT, each into a `Recording`."""
+"""Readers of the files of motion laboratories (C3D, TRC, MOT, STO, CSV, TSV, TXT), each into a `Recording`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jaxgait.motion.text import content, decoded
 from jaxgait.support import files
 
 MAX_BYTES = 128 * 2**20
-"""Largest text file in bytes. Ten minutes of 50 markers at 100 Hz have 95 MiB, and reading them takes 500 MiB."""
+"""Largest text file in bytes. Ten minutes of 50 markers at 100 Hz take 95 MiB, and reading them 500 MiB of memory."""
 
 
 def read_recording(path: str | pathlib.Path) -> Recording:
@@ -53,7 +53,7 @@ def read_recording(path: str | pathlib.Path) -> Recording:
 
 
 def _begins_as_c3d(path: pathlib.Path) -> bool:
-    """Whether the second byte is that of a C3D file (and of a PNG picture), and there are zeros, as in no text."""
+    """Whether the second byte is that of C3D files, and there are zeros, unlike in text; PNG pictures are excluded."""
     try:
         with path.open("rb") as stream:
             start = stream.read(512)

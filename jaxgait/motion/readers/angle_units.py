@@ -16,21 +16,21 @@ from jaxgait.motion.readers.stated_units import is_length
 from jaxgait.support.checks import count_of
 
 MOST = 90.0
-"""Percentile of the sizes in a column that shows its unit: absurd values in less than a tenth of the rows do not."""
+"""Percentile of the absolute values that shows a column's unit: absurd values in under a tenth of the rows do not."""
 FARTHEST = 3.5
-"""Angle in rad (200 deg) that no joint exceeds; a straight knee has pi in programs that measure the angle inside."""
+"""Angle in rad (200 deg) that no joint exceeds; programs that measure inner angles give a straight knee pi."""
 _ANGLE = re.compile(r"flex|angle|tilt|rotation|adduction|_deg|_rad", re.IGNORECASE)
-"""In the names of angles."""
+"""Parts of the names of angles."""
 _NO_ANGLE = re.compile(
     r"veloc|speed|accel|jerk|moment|torque|power|work|emg|flexor|(?<![a-z])(rate|vel|acc|dot)(?![a-z])|_u$"
     r"|(deg|rad|°)(rees|ians)?(\s*/|[\s_.·]*(per|s)(?![a-z]))",
     re.IGNORECASE,
 )
-"""In the names of other quantities, such as rates, that belong to an angle."""
+"""Parts of the names of other quantities, such as rates, that belong to an angle."""
 _JOINT = re.compile(r"hip|knee|ankle|flex|adduction|tilt", re.IGNORECASE)
-"""In the names of angles that no person turns by a whole turn."""
+"""Parts of the names of angles that never reach a whole turn."""
 _HEADING = re.compile(r"rotation|heading|yaw|crank", re.IGNORECASE)
-"""In the names of angles that may grow by a turn and more."""
+"""Parts of the names of angles that may exceed a whole turn."""
 TURNS = {"deg": 360.0, "rad": 2.0 * math.pi}
 """A whole turn."""
 WORDS = {"deg": "degrees", "rad": "radians"}
@@ -38,16 +38,16 @@ _CLARIFY = "state the unit (knee_angle_r (deg), or inDegrees=yes in a MOT), and 
 
 
 class Guess(NamedTuple):
-    """The unit of angles by their size."""
+    """The unit of angles, inferred from their size."""
 
     unit: str
     """deg or rad."""
     largest: float
-    """In the unit of the file."""
+    """The largest angle, in the unit of the file."""
     joint: float
     """The largest percentile `MOST` of a joint's angle."""
     doubt: MotionFormatError | None
-    """What speaks for the other unit, if anything does."""
+    """Evidence for the other unit, if there is any."""
 
     def remark(self) -> str:
         """The largest angle and the doubt, for notes.
@@ -62,7 +62,7 @@ class Guess(NamedTuple):
 
 
 def is_angle(name: str) -> bool:
-    """Whether a column has an angle by its name, which is no rate, moment or power.
+    """Whether a column is an angle by its name, and not a rate, moment or power.
 
     Examples:
         >>> from jaxgait.motion.readers.angle_units import is_angle
@@ -73,7 +73,7 @@ def is_angle(name: str) -> bool:
 
 
 def is_joint(name: str) -> bool:
-    """Whether a column has the angle of a joint by its name, which no person turns by a whole turn.
+    """Whether a column is, by its name, the angle of a joint, which never reaches a whole turn.
 
     Examples:
         >>> from jaxgait.motion.readers.angle_units import is_joint
@@ -84,11 +84,11 @@ def is_joint(name: str) -> bool:
 
 
 def guess(source: Source, sheet: Sheet, columns: Mapping[str, int]) -> Guess:
-    """The unit of the angles in some columns, by name.
+    """The unit of the angles in `columns`, positions by name.
 
-    It is degrees if a joint exceeds `FARTHEST` in a tenth of the rows: of the legs, or any if there is none of a leg.
-    If it does so in fewer, these may be absurd values in radians. Others, such as headings, which may grow, decide only
-    where there are no joints; elsewhere they are a reason for doubt, unless they exceed a turn in either unit.
+    It is degrees if a joint of a leg (any joint, if there is none of a leg) exceeds `FARTHEST` in a tenth of the rows.
+    In fewer rows these may be absurd values in radians, which is a doubt. Other angles, such as headings, may grow:
+    they decide only if there are no joints. Otherwise they raise a doubt, unless they exceed a turn in either unit.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source, read_sheet
@@ -138,10 +138,10 @@ def _rarely(source: Source, sheet: Sheet, name: str, sizes: np.ndarray) -> Motio
 
 
 def check_turns(source: Source, sheet: Sheet, columns: Mapping[str, int], units: Mapping[str, str]) -> None:
-    """Checks that no joint angle of a leg exceeds a turn in its unit; other columns and units are not used.
+    """Checks that no joint angle of a leg exceeds a turn in its unit; other columns and units are ignored.
 
     Raises:
-        MotionFormatError: for the first one that does, naming line, column and how many do.
+        MotionFormatError: for the first column that does, naming the first line and the number of rows.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source, read_sheet
@@ -165,10 +165,10 @@ def check_turns(source: Source, sheet: Sheet, columns: Mapping[str, int], units:
 
 
 def decided(source: Source, sheet: Sheet, columns: Mapping[str, int]) -> Guess:
-    """The guess about angles whose unit is not stated, after a check of the leg's.
+    """The guess about angles whose unit is not stated, after `check_turns`.
 
     Raises:
-        MotionFormatError: if their unit is not clear and some of them make a leg, or for an absurd one of a leg.
+        MotionFormatError: if the unit is not clear and some of them are of a leg, or for an absurd one of a leg.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source, read_sheet

@@ -1,4 +1,4 @@
-"""C3D through ezc3d, whose compiled code runs in a process with limits of time and memory.
+"""Reads C3D files with ezc3d, whose compiled code runs in a process with limited time and memory.
 
 If a broken file crashes or hangs that process, this raises a `MotionFormatError`. It also does so if the process fails
 for another reason, but then does not blame the file.
@@ -43,7 +43,7 @@ _START = (
     "import json, runpy, sys; sys.path += json.load(sys.stdin); del sys.argv[0]; "
     "runpy.run_path(sys.argv[0], run_name='__main__')"
 )
-"""Runs a script with more folders for libraries, those of `_search_path`, behind the ones of Python's own modules."""
+"""Runs a script after appending the folders of `_search_path`, read from stdin, to those of Python's own modules."""
 
 
 def read_c3d(path: pathlib.Path) -> Recording:
@@ -73,7 +73,7 @@ def _check(path: pathlib.Path) -> int:
 
 def _extract(path: pathlib.Path, source: pathlib.Path, folder: pathlib.Path, size: int) -> None:
     limit = BASE_MEMORY + 24 * size
-    # Not by Python's own search, which may miss what this process found (PYTHONPATH, folders of the user).
+    # Without Python's own search for libraries, which may miss what this process found (PYTHONPATH, user's folders).
     command = [sys.executable, "-I", "-S", "-c", _START, str(_CHILD), str(source.resolve()), str(folder), str(limit)]
     single = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     seconds = BASE_TIMEOUT + size // 10**6
@@ -158,7 +158,7 @@ def _angle_unit(stated: str) -> float:
 
 
 def _names(named: list[str], computed: list[bool], points: int, notes: list[str], file: str) -> list[str]:
-    """Names of all points that differ, without the subject; results of a model are no markers of anyone."""
+    """Distinct names of all points, without the subject; results of a model do not count as a subject's markers."""
     named = (named + [""] * points)[:points]
     results = {i for i, is_one in enumerate(computed[:points]) if is_one}
     own = iter(without_subject([name for i, name in enumerate(named) if i not in results], notes, file))
@@ -169,12 +169,12 @@ def _names(named: list[str], computed: list[bool], points: int, notes: list[str]
 def _plates(
     found: dict[str, Any], arrays: dict[str, np.ndarray], start: float, unit: float, notes: list[str]
 ) -> Iterator[GroundReaction]:
-    """The forces in N, and centres of pressure in m; `unit` is that of lengths in m."""
+    """The forces in N and centres of pressure in m, by plate; `unit` is the file's unit of length in m."""
     for i in range(found["plates"]):
         name, force, point = f"plate {i + 1}", arrays[f"force{i}"], arrays[f"point{i}"]
         newton, arm = _units(name, found["channels"][i], unit, notes)
         force = labels.with_unloaded_zeros(newton * force, name, notes)
-        pressed = np.linalg.norm(force, axis=1) > NOISE_FORCE  # that of an unloaded plate is noise
+        pressed = np.linalg.norm(force, axis=1) > NOISE_FORCE  # the point of an unloaded plate is noise
         point = np.where(pressed[:, None], point, np.nan)
         if arm != 1.0 and pressed.any():
             corners, stated = arrays[f"corners{i}"], found["channels"][i][1][0].strip()
@@ -191,7 +191,7 @@ def _plates(
 
 
 def _units(name: str, channels: list[list[str]], unit: float, notes: list[str]) -> tuple[float, float]:
-    """The unit of a plate's forces in N, and that of its arms of forces in the file's unit of length, `unit` in m."""
+    """The unit of a plate's forces in N, and that of its moment arms in the file's unit of length (of `unit` m)."""
     forces, others = channels
     stated = [text.strip().lower() for text in forces]
     force = _common([labels.FORCES.get(text) for text in stated])
@@ -205,12 +205,12 @@ def _units(name: str, channels: list[list[str]], unit: float, notes: list[str]) 
 
 
 def _common(sizes: list[float | None]) -> float | None:
-    """The one value in a list, None if there are others."""
+    """The only distinct value of a list; None if the values differ."""
     return next(iter(sizes), None) if len(set(sizes)) == 1 else None
 
 
 def _arm(text: str, force: float) -> float | None:
-    """A unit of length, or of moments over that of forces in N, in m; None for an unknown one."""
+    """The size in m of a unit of length, or of a unit of moments over one of forces (`force` N); None if unknown."""
     if text in labels.LENGTHS:
         return labels.LENGTHS[text]
     match = _MOMENT_UNIT.fullmatch(text)
@@ -220,9 +220,9 @@ def _arm(text: str, force: float) -> float | None:
 
 
 def _without_moments(force: np.ndarray, corners: np.ndarray, origin: np.ndarray) -> np.ndarray:
-    """The centre of pressure of the forces alone, for channels of moments that are zero, in the units of the file.
+    """The centre of pressure if all moments were zero, in the units of the file.
 
-    It is where the line of the force through the plate's sensor pierces the surface.
+    There, the force's line of action through the plate's sensor meets the surface.
     """
     x, y = corners[0] - corners[1], corners[0] - corners[3]
     z = np.cross(x, y)

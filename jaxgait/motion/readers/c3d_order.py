@@ -1,7 +1,7 @@
-"""C3D files of DEC and MIPS (SGI) processors, in a copy for Intel's.
+"""Converts C3D files of DEC and MIPS (SGI) processors to Intel's format, in a copy.
 
-DEC's floats have their halves swapped and are four times as large; MIPS is big-endian. Text and bytes are alike
-(https://www.c3d.org/HTML/default.htm, Processor types).
+DEC's floats have their halves swapped and are four times as large; MIPS is big-endian. Text and single bytes are the
+same (https://www.c3d.org/HTML/default.htm, Processor types).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 from jaxgait.motion import MotionFormatError
 
 BLOCK = 512
-"""Bytes of a block, in which positions are counted from 1."""
+"""Bytes per block; blocks are counted from 1."""
 INTEL, DEC, MIPS = 84, 85, 86
-"""Processors in the head of the parameters."""
+"""Codes of processors in the parameters' header."""
 _HEADER_INTEGERS = ((2, 5), (16, 2), (294, 5))
-"""Where integers of 16 bits begin in the header, and how many follow: counts and frames, data and samples, events."""
+"""Positions of 16-bit integers in the header, and how many follow: counts and frames, data and samples, events."""
 _HEADER_FLOATS = ((12, 1), (20, 1), (304, 18))
-"""The same of floats of 32 bits: the scale, the rate, the times of events."""
+"""The same for 32-bit floats: the scale, the rate, the times of events."""
 _VALUES_AT_ONCE = 2**20
 
 
@@ -32,23 +32,23 @@ class Record(NamedTuple):
     """A group, or a parameter with its values, among the parameters of a file."""
 
     number: int
-    """Of the group; negative for the group itself."""
+    """Number of its group; negative for a group itself."""
     name: str
     after: int
-    """Where its name ends, and the number of bytes to the next one stands."""
+    """Position after its name, where the number of bytes to the next record is stored."""
     kind: int
     """Bytes per value: 1, 2 (integers) or 4 (floats), and -1 for text; 0 for a group."""
     count: int
     """Number of values."""
     first: int
-    """Where they begin."""
+    """Position of the first value."""
 
 
 def records(raw: bytes | memoryview, at: int, integer: str = "<H") -> Iterator[Record]:
-    """Groups and parameters in bytes from a position on, in which 16-bit integers are stored in a format of `struct`.
+    """The groups and parameters in bytes from position `at` on; `integer` is the `struct` format of 16-bit integers.
 
     Raises:
-        struct.error: for one that the bytes cut off.
+        struct.error: if the bytes end within one.
 
     Examples:
         >>> from jaxgait.motion.readers.c3d_order import records
@@ -71,7 +71,7 @@ def records(raw: bytes | memoryview, at: int, integer: str = "<H") -> Iterator[R
 
 
 def as_intel(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
-    """The file itself, or a copy in the folder if another processor wrote it.
+    """The file itself, or a converted copy in the folder if another processor wrote it.
 
     Raises:
         MotionFormatError: for such a file with broken parameters.
@@ -105,36 +105,36 @@ def _parameters_at(start: bytes | np.ndarray) -> int:
 
 def _convert(raw: np.ndarray, processor: int) -> None:
     """Converts the bytes of a file in place."""
-    turn = _Turn(raw, processor)
+    converter = _Converter(raw, processor)
     for at, count in _HEADER_INTEGERS:
-        turn.integers(at, count)
+        converter.integers(at, count)
     for at, count in _HEADER_FLOATS:
-        turn.floats(at, count)
+        converter.floats(at, count)
     data = BLOCK * (struct.unpack_from("<H", raw.data, 16)[0] - 1)
     for one in records(raw.data, _parameters_at(raw) + 4, ">H" if processor == MIPS else "<H"):
-        turn.integers(one.after, 1)
+        converter.integers(one.after, 1)
         if one.kind in (2, 4):
-            (turn.integers if one.kind == 2 else turn.floats)(one.first, one.count)
+            (converter.integers if one.kind == 2 else converter.floats)(one.first, one.count)
     raw[_parameters_at(raw) + 3] = INTEL
     if not 0 < data < raw.size:
         raise ValueError("no data")
     is_float = struct.unpack_from("<f", raw.data, 12)[0] < 0.0
-    (turn.floats if is_float else turn.integers)(data, (raw.size - data) // (4 if is_float else 2))
+    (converter.floats if is_float else converter.integers)(data, (raw.size - data) // (4 if is_float else 2))
 
 
-class _Turn:
-    """Converts numbers of a processor in bytes."""
+class _Converter:
+    """Converts numbers of another processor, within the bytes of a file."""
 
     def __init__(self, raw: np.ndarray, processor: int):
         self.raw, self._processor = raw, processor
 
     def integers(self, at: int, count: int) -> None:
-        """So many of 16 bits from a position on; those of DEC are Intel's."""
+        """Converts 16-bit integers from a position on; DEC's are like Intel's."""
         if self._processor == MIPS:
             self._part(at, 2 * count).view("<u2").byteswap(inplace=True)
 
     def floats(self, at: int, count: int) -> None:
-        """So many of 32 bits from a position on."""
+        """Converts 32-bit floats from a position on."""
         part = self._part(at, 4 * count)
         if self._processor == MIPS:
             part.view("<u4").byteswap(inplace=True)

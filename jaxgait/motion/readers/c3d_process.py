@@ -35,7 +35,7 @@ def value(parameters, group: str, name: str, default=None):
 
 
 def text(parameters, group: str, name: str) -> list[str]:
-    """A parameter of texts, which long lists continue in others (LABELS, LABELS2, ...)."""
+    """The texts of a parameter and of those that continue it (LABELS, LABELS2, ...)."""
     parts, more = list(value(parameters, group, name, [])), 2
     while value(parameters, group, f"{name}{more}") is not None:
         parts += list(value(parameters, group, f"{name}{more}"))
@@ -59,7 +59,7 @@ def subject(parameters) -> dict:
         for key, names in (("mass_kg", ("BODYMASS", "Bodymass", "WEIGHT", "MASS")), ("height_m", ("HEIGHT", "Height"))):
             number = first(parameters, group, *names)
             if key not in found and isinstance(number, int | float | np.number):
-                # Heights are in m, cm or mm; implausible heights are in another unit.
+                # Heights may be in m, cm or mm: the first unit that makes them plausible counts.
                 sizes = [float(number) / unit for unit in ((1.0, 100.0, 1000.0) if key == "height_m" else (1.0,))]
                 likely = [size for size in sizes if PEOPLE[key][0] <= size <= PEOPLE[key][1]]
                 found |= {key: likely[0]} if likely else {}
@@ -83,16 +83,16 @@ def events(parameters) -> list:
 
 
 def computed(parameters, labels: list[str]) -> list[bool]:
-    """Which points are angles, moments and the like, computed by a model, as the file says."""
+    """Whether each point was computed by a model (angles, moments and the like), according to the file."""
     kinds = {"ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS"} & set(parameters.get("POINT", {}))
     listed = {name.strip() for kind in kinds for name in text(parameters, "POINT", kind)} - {""}
     return [label.strip() in listed for label in labels]
 
 
 CHANNELS = {1: (3, 2), 2: (3, 3), 3: (8, 0)}
-"""Numbers of channels of forces, and of coordinates (type 1) or moments (type 2) after them, by type of plate.
+"""By type of plate, how many channels of forces there are, and of coordinates (type 1) or moments (type 2) after them.
 
-Those of type 4 are calibrated from volts.
+Type 4 is missing: its channels are calibrated from volts.
 """
 
 
@@ -107,14 +107,14 @@ def channels(parameters, plate: int) -> list[list[str]]:
 
 
 def first_frame(parameters, header: int) -> int:
-    """The number of the first frame, from 0; that of the header has 16 bits, and counts from 0 here."""
+    """The number of the first frame; `header` is that of the header, which has 16 bits. Both are counted from 0."""
     words = np.ravel(value(parameters, "TRIAL", "ACTUAL_START_FIELD", [])).astype(int) % 2**16
     actual = int(words[0] + 2**16 * words[1]) - 1 if words.size > 1 else header
     return actual if actual >= 0 and (actual - header) % 2**16 == 0 else header
 
 
 def promised(file: str) -> int | None:
-    """Number of frames in the header; None where it is too large for it."""
+    """Number of frames that the header states; None if it is too large for the header."""
     with open(file, "rb") as stream:
         header = stream.read(512)
     start, end = struct.unpack_from("<HH", header, 6)
@@ -122,7 +122,7 @@ def promised(file: str) -> int | None:
 
 
 def read(file: str):
-    """The file with its force plates; if need be without them, or against the standard, with a warning."""
+    """The file with its force plates; failing that, with a warning, without them, or else despite bad formatting."""
     try:
         return ezc3d.c3d(file, extract_forceplat_data=True), []
     except Exception as error:

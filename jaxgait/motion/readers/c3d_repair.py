@@ -1,4 +1,4 @@
-"""Valid C3D files that ezc3d would silently misread: they are corrected in a copy.
+"""Corrects, in a copy, valid C3D files that ezc3d would silently misread.
 
 ezc3d rounds the analog samples per frame down, takes the absolute values of `ANALOG:OFFSET`, reads unsigned samples as
 signed ones, changes the signs of all of `FORCE_PLATFORM:ORIGIN`, and reads beyond a `FORCE_PLATFORM:CHANNEL` that
@@ -26,11 +26,11 @@ MAX_POINT_RATE = 1e6
 """Highest rate of points in Hz: no camera has more."""
 _FRAMES_AT_ONCE = 10_000
 MAX_RATE_ROUNDING = 1e-3
-"""Relative difference of the analog rate from that of the header, up to which it is a matter of rounding."""
+"""Relative difference of the analog rate from that of the header, up to which it is due to rounding."""
 
 
 class _Header(NamedTuple):
-    """What the header states, without its floats."""
+    """The integers of the header."""
 
     points: int
     analog: int
@@ -57,9 +57,9 @@ class _File(NamedTuple):
     path: pathlib.Path
     header: _Header
     scale: float
-    """Of points: below 0 if data are floats."""
+    """Scale of the points; below 0 if data are floats."""
     rate: float
-    """Of points in Hz."""
+    """Rate of the points in Hz."""
     stored: Mapping[str, _Stored]
     """Parameters by their names, such as ANALOG:RATE."""
 
@@ -129,7 +129,7 @@ def corrected(
 def _with_number_of_plates(path: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
     """A copy in which the channels of a single plate have two dimensions, as in the standard; else the file itself.
 
-    The byte of the second one takes the place of a zero behind the parameters.
+    The byte of the second dimension takes the place of a zero after the parameters.
     """
     _, section, at = _parts(path)
     stored = dict(_parameters(section, 0))
@@ -182,17 +182,17 @@ def _parameters(section: bytes, start: int) -> Iterator[tuple[str, _Stored]]:
 
 
 def _channels(head: _File) -> int:
-    """Number of analog channels in the frames; 0 also for files of SHADOW, whose missing parameters ezc3d knows."""
+    """Number of analog channels in the frames; 0 also for SHADOW's files, whose missing parameters ezc3d handles."""
     if not head.header.analog or any(name.startswith("SHADOW:") for name in head.stored):
         return 0
     return int(head.number("ANALOG:USED")) % 2**16
 
 
 def _analog_rate(head: _File) -> tuple[list[tuple[int, bytes]], list[str]]:
-    """The position and the bytes of an ANALOG:RATE from which ezc3d gets the samples per frame of the header; warnings.
+    """The position and bytes of an ANALOG:RATE from which ezc3d gets the header's samples per frame; and warnings.
 
-    It rounds their ratio down, and 999.999 Hz / 33.3333 Hz is just below 30 in single precision. Nothing is returned
-    for a rate that ezc3d understands, and a warning only for one that contradicts the header.
+    ezc3d rounds the ratio of the rates down, and 999.999 Hz / 33.3333 Hz is just below 30 in single precision. Both
+    lists are empty if ezc3d reads the rate correctly; there is a warning only if the rate contradicts the header.
     """
     used, header = _channels(head), head.header
     points = head.number("POINT:RATE") or head.rate
@@ -217,7 +217,7 @@ def _analog_rate(head: _File) -> tuple[list[tuple[int, bytes]], list[str]]:
 
 
 def _offsets(head: _File) -> np.ndarray | None:
-    """The offsets by channel where ezc3d would take others, to be subtracted from the samples; None elsewhere."""
+    """The offset of each channel, to be subtracted from the samples, if ezc3d would use others; otherwise None."""
     used = _channels(head)
     if not used:
         return None
@@ -233,7 +233,7 @@ def _offsets(head: _File) -> np.ndarray | None:
             f"the parameter ANALOG:OFFSET {there}", "export it as C3D again, with the offset of each channel"
         )
     offsets, unsigned = offsets[:used], _is_unsigned(head)
-    # In signed integers 32768 is -32768, which no sample needs as its offset.
+    # A signed -32768 stands for 32768, as no sample needs -32768 as its offset.
     own = offsets % 2**16 if unsigned else np.where(offsets == -(2**15), 2**15, offsets)
     if np.array_equal(own, np.abs(offsets)) and not (unsigned and head.scale > 0):
         return None
@@ -249,7 +249,7 @@ def _is_unsigned(head: _File) -> bool:
 
 
 def _without_offsets(head: _File, copy: pathlib.Path, offsets: np.ndarray) -> None:
-    """Subtracts the offsets from the samples in the copy, where they become signed, and makes the parameters zero."""
+    """Subtracts the offsets from the copy's samples, which become signed, and sets the parameters to zero."""
     with copy.open("r+b") as stream:
         for name, one in head.stored.items():
             if name.startswith("ANALOG:OFFSET"):
@@ -277,7 +277,7 @@ def _without_offsets(head: _File, copy: pathlib.Path, offsets: np.ndarray) -> No
 
 
 def _origins(head: _File) -> list[tuple[int, bytes]]:
-    """Plates of type 3 with a positive az0: ezc3d would change the signs of the sensors' positions a and b, too."""
+    """Edits of positive az0 in plates of type 3: ezc3d would change the signs of the sensors' positions a, b, too."""
     kinds, origins = head.numbers("FORCE_PLATFORM:TYPE"), head.stored.get("FORCE_PLATFORM:ORIGIN")
     if origins is None or origins.kind != _FLOAT:
         return []

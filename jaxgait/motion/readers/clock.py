@@ -21,7 +21,7 @@ MAX_MISSING = 0.5
 LOWEST_RATE = 5.0
 """Lowest rate in Hz of a recorded walk: times in ms that are read as s give less."""
 RATE_AGREEMENT = 0.02
-"""Relative difference of a stated rate from that of the times."""
+"""Relative difference up to which a stated rate agrees with that of the times."""
 
 
 class Clock(NamedTuple):
@@ -40,7 +40,7 @@ class Clock(NamedTuple):
     time: Float[np.ndarray, " frames"]
     """In s."""
     frame: Int[np.ndarray, " rows"] | None
-    """Frame of every row, if frames are missing; None if every frame has a row."""
+    """Frame of each row, if frames are missing; None if every frame has a row."""
     recorded: Float[np.ndarray, " rows"] | None
     """The uneven times in s to interpolate from; None if they are even."""
     notes: tuple[str, ...] = ()
@@ -156,7 +156,7 @@ def _check_increasing(file: str, time: np.ndarray, lines: np.ndarray) -> None:
 
 
 def _rate(mean: float, usual: float, stated: float | None, rounding: float) -> tuple[float, tuple[str, ...]]:
-    """The rate in Hz: the stated one if the times agree, an integer where (relative) rounding may hide it; warnings."""
+    """The rate in Hz (the stated one if the times agree, an integer if it is within relative rounding), and warnings."""
     rate = usual if abs(usual - mean) > RATE_AGREEMENT * mean and stated is None else mean
     if stated is not None and min(abs(stated - mean), abs(stated - usual)) <= RATE_AGREEMENT * stated:
         return stated, ()
@@ -167,7 +167,7 @@ def _rate(mean: float, usual: float, stated: float | None, rounding: float) -> t
 
 
 def _resampled(time: np.ndarray, mean: float, rate: float, warnings: tuple[str, ...]) -> Clock:
-    """Times without missing frames that are uneven, or have another mean rate than the one in Hz, are interpolated."""
+    """A clock that interpolates times without missing frames, which are uneven, or of another mean rate (in Hz)."""
     steps = np.diff(time)
     worst = float(np.max(np.abs(steps / np.median(steps) - 1)))
     off = float(np.max(np.abs((time - time[0]) * mean - np.arange(time.size))))
@@ -179,7 +179,7 @@ def _resampled(time: np.ndarray, mean: float, rate: float, warnings: tuple[str, 
 
 
 def _uneven(file: str, time: np.ndarray, lines: np.ndarray, rate: float, warnings: tuple[str, ...]) -> Clock:
-    """Missing frames become gaps, and the others are interpolated if they are uneven, unless they are too uneven."""
+    """A clock with missing frames as gaps and uneven times interpolated; raises if they are too uneven."""
     position = (time - time[0]) * rate
     frame = np.round(position).astype(np.int64)
     count, steps = int(frame[-1]) + 1, np.diff(position)

@@ -2,8 +2,8 @@
 
 Exports of Vicon Nexus have sections (`readers.nexus`): the trajectories are read, and the force plates of the devices.
 
-Either one line of labels such as `RASI.X`, `RASI_y_mm`, `RASI:Z` or `hip_flexion_r`, or names over every third column
-and a line of axes below. Units are in a line of their own, behind the labels, or found by the size of the body.
+There is either one line of labels such as `RASI.X`, `RASI_y_mm`, `RASI:Z` or `hip_flexion_r`, or names over every third
+column and a line of axes below. Units are in a line of their own, after the labels, or inferred from the body's size.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _RATE = re.compile(r"(?:rate|frequency|freq)\b(?:(?!rate|freq)[^\d\n]){0,20}(\d+
 _COUNT = re.compile(r"^[\s\"#%]*(?:NO_OF_FRAMES|.*\bTotal Exported Frames)\W+(\d{1,12})\b", re.IGNORECASE)
 """The number of frames in headers of Qualisys and OptiTrack."""
 _OTHER_RATE = re.compile(r"analog|force|plate|emg|cut.?off|(?:low|high|band).?pass|filter", re.IGNORECASE)
-"""Words before a rate that is not one of the frames."""
+"""Words before a rate that is not that of the frames."""
 _HEADER_LINES = 200
-"""Lines among which the labels of a table are looked for."""
+"""Number of lines in which the labels of a table are sought."""
 _PERCENT_ROWS = 101
 """Rows of a curve over the stride as laboratories export it."""
 _ANGULAR = re.compile(r"[\s_.(\[](deg|rad|°)(?:rees|ians)?(?![a-z])", re.IGNORECASE)
 """The unit in the name of an angle."""
 _LIKE_FORCES = re.compile(r"(^|[\s._])((grf|cop)[xyz]?(?![a-z]{2})|f[xyz](?![a-z]))|force", re.IGNORECASE)
-"""In the names of columns that may be meant to be forces."""
+"""Parts of the names of columns that may be meant to be forces."""
 
 
 class _Header(NamedTuple):
@@ -77,9 +77,9 @@ def read_labelled(source: Source, name: str) -> Recording:
 
 
 def without_text(source: Source) -> tuple[Source, str]:
-    """A table without its columns of text, such as remarks, and a note that names them; empty if there are none.
+    """A table without its columns of text, such as remarks, and a note that names them (empty if there are none).
 
-    The labels are the first line with a time or a number of frames; text stands in the rows below, and no number.
+    The labels are in the first line that has one for times or frame numbers; columns of text have no number below it.
     Columns of markers, forces and a leg's angles are never left out: text in them is an error.
 
     Examples:
@@ -98,7 +98,7 @@ def without_text(source: Source) -> tuple[Source, str]:
     below = source.lines[top + 1 :]
     if below and any(cells(below[0], delimiter)) and not units_of(cells(below[0], delimiter))[1]:
         below = below[1:]  # a line of units
-    columns = _of_text(below, delimiter, {i for name, i in others.items() if name not in COLUMNS})
+    columns = _text_columns(below, delimiter, {i for name, i in others.items() if name not in COLUMNS})
     text = {i: names[i] for i in sorted(columns)}
     quoted = lambda cell: f'"{cell}"' if delimiter in cell else cell
     left = lambda line: delimiter.join(quoted(x) for i, x in enumerate(cells(line, delimiter)) if i not in text)
@@ -106,8 +106,8 @@ def without_text(source: Source) -> tuple[Source, str]:
     return Source(source.file, lines), f"not read: text under {first_few([*text.values()])}" if text else ""
 
 
-def _of_text(lines: list[str], delimiter: str, columns: set[int]) -> set[int]:
-    """Those among some columns in whose cells there is text, and no number."""
+def _text_columns(lines: list[str], delimiter: str, columns: set[int]) -> set[int]:
+    """Those of some columns whose cells contain text, and no number."""
     free, text = set(columns), set()
     for line in lines:
         if not free:
@@ -120,7 +120,7 @@ def _of_text(lines: list[str], delimiter: str, columns: set[int]) -> set[int]:
 
 
 def _recording_of(source: Source, name: str) -> Recording:
-    """The recording of a file in which text stands above the numbers only."""
+    """The recording of a file that has text only above the numbers."""
     parts, whole = nexus.sections(source), source
     devices = parts.get(nexus.DEVICES)
     main = next((x for x in (nexus.TRAJECTORIES, nexus.MODEL_OUTPUTS) if x in parts), None)
@@ -136,7 +136,7 @@ def _recording_of(source: Source, name: str) -> Recording:
     plain = model_results.renamed([name for name, _ in named])
     notes += plain.notes
     names, own = labels.unique(plain.names, notes), [unit for _, unit in named]
-    line = [] if len(header.units) == 1 else header.units  # one alone is that of all columns without their own
+    line = [] if len(header.units) == 1 else header.units  # a single one is that of all columns without their own
     by_column = agreed(source.file, names, own, line)
     units = [unit or next(iter(header.units), "") for unit in by_column] if len(header.units) == 1 else by_column
     columns = labels.classify(names, units, notes, source.file)
@@ -164,7 +164,7 @@ def _recording_of(source: Source, name: str) -> Recording:
 
 
 def _not_read(source: Source, parts: dict[str, tuple[int, int]], main: str | None) -> list[str]:
-    """Notes of sections that are not read, besides devices and the main one, and of lines before the first one."""
+    """Notes on sections that are not read (all but devices and the main one), and on lines before the first one."""
     others = [name.capitalize() for name in parts if name not in (nexus.DEVICES, main)]
     notes = [f"not read: the sections {first_few(others)}"] if others else []
     first = min((start for start, _ in parts.values()), default=0)
@@ -186,7 +186,7 @@ def _of_devices(source: Source, name: str, section: tuple[int, int]) -> Recordin
 
 
 def _check_units(source: Source, units: list[str], columns: labels.Columns, count: int, start: int) -> None:
-    """Checks that a line of units has one for each column where blanks delimit them, so that none can be empty.
+    """Checks that a line of units delimited by blanks, where no cell can be empty, has a unit for each column.
 
     Raises:
         MotionFormatError: if it has fewer, and there are forces or angles.
@@ -198,7 +198,7 @@ def _check_units(source: Source, units: list[str], columns: labels.Columns, coun
 
 
 def _start(source: Source, section: int) -> int:
-    """The first of two rows of equal length: a rate alone on its line is not a row."""
+    """The first row that is as long as the next: a rate alone on its line is not a row."""
     start = first_data(source, section)
     while start + 1 < len(source.lines):
         here, below = (len(cells(line, delimiter_of(line))) for line in source.lines[start : start + 2])
@@ -226,9 +226,9 @@ def _read_header(source: Source, section: int, start: int) -> _Header:
 
 
 def _units(source: Source, rows: list[list[str]], start: int) -> list[str]:
-    """The units of a line below the labels, which is taken from the rows; none without such a line.
+    """The units of a line below the labels, which is removed from `rows`; empty if there is no such line.
 
-    A line below one of labels with a time or a number of frames, and without one itself, is of units, too.
+    A line without labels of times or frame numbers, below one that has them, must be one of units: others are an error.
     """
     found, unknown = units_of(trimmed(rows[-1])) if rows else ([], [])
     if any(found) and not unknown:
@@ -251,11 +251,11 @@ def _marker_unit(source: Source, columns: labels.Columns, units: list[str], line
 
 
 def _rate(lines: list[str]) -> float | None:
-    """The rate of the frames in Hz, after a word for it, or as a number alone in its line (Vicon)."""
+    """The rate of the frames in Hz: a number after a word for it, or alone in its line (Vicon)."""
     for line in lines:
         found = [(re.split("[,;\t]", line[: m.start()])[-1], m[1]) for m in _RATE.finditer(line)]
         found = [(words, number) for words, number in found if not _OTHER_RATE.search(words)]
-        found.sort(key=lambda rate: "export" not in rate[0].lower())  # of OptiTrack's two, the frames have this one
+        found.sort(key=lambda rate: "export" not in rate[0].lower())  # OptiTrack's second one; the frames have this one
         if alone := re.match(r'^[\s"]*(\d{2,5}(?:\.\d+)?)[\s",;]*(?:hz)?[\s",;]*$', line, re.IGNORECASE):
             found.append(("", alone[1]))
         rates = [float(number.replace(",", ".")) for _, number in found]
@@ -265,7 +265,7 @@ def _rate(lines: list[str]) -> float | None:
 
 
 def _names(whole: list[list[str]], width: int) -> list[str] | None:
-    """The labels of so many columns, or fewer; None without a line of labels."""
+    """The labels of the columns, of which there are `width`; None without a line of labels."""
     rows = [trimmed(row) for row in whole]
     axes = next((i for i in range(len(rows) - 1, -1, -1) if labels.are_axes(rows[i])), None)
     if axes is not None and axes > 0:
@@ -279,14 +279,14 @@ def _names(whole: list[list[str]], width: int) -> list[str] | None:
 
 
 def _named(above: list[list[str]], axes: list[str]) -> list[str]:
-    """The line with most different names over the x axes: OptiTrack also writes lines of types and identifiers."""
+    """The line with the most different names over the x axes: OptiTrack also writes lines of types and identifiers."""
     at = [i for i, axis in enumerate(axes) if re.match(r"x\d*$", axis, re.IGNORECASE)] or [0]
     whole = [row for row in above if len(row) > at[-1] and not row[0] and all(row[i] for i in at)]
     return max(whole, key=lambda row: len({row[i] for i in at}), default=above[-1])
 
 
 def _over_axes(names: list[str], axes: list[str], width: int) -> list[str]:
-    """Labels of a line of names over a line of axes; a name is that of all columns up to the next one."""
+    """Labels from a line of names over a line of axes; a name applies to all columns up to the next name."""
     labelled, current = [], ""
     for i in range(max(width, len(axes))):
         current = (names[i] if i < len(names) else "") or current
@@ -313,14 +313,14 @@ def _clock(source: Source, sheet: Sheet, columns: labels.Columns, rate: float | 
 def _unit_sizes(
     source: Source, sheet: Sheet, others: dict[str, int], units: list[str], line: set[str], notes: list[str]
 ) -> dict[str, float]:
-    """Sizes of angles in rad and of lengths in m, by name: in the label, else in the line of units, else by their size.
+    """Units of angles in rad and of lengths in m, by name: from the label, else the line of units, else their size.
 
     Args:
         source: the file.
         sheet: its rows.
         others: the columns by name.
-        units: that are stated, by column.
-        line: those of angles in the line of units: if there is only one, angles without a unit have it, too.
+        units: the stated ones, by column.
+        line: the units of angles in the line of units; if there is only one, angles without a unit have it, too.
         notes: extended by what is assumed.
 
     Raises:
@@ -342,7 +342,7 @@ def _unit_sizes(
 
 
 def _in_metres(forces: tuple, notes: list[str]) -> tuple:
-    """Forces with the centre of pressure in m: it is in mm if its size exceeds 20."""
+    """Forces with the centre of pressure in m; coordinates of 20 and more are taken to be in mm."""
     points = [f.point for f in forces if f.point is not None and np.isfinite(f.point).any()]
     spread = max((float(np.nanpercentile(np.abs(p), 90)) for p in points), default=0.0)
     if spread < 20:

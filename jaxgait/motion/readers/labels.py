@@ -24,7 +24,7 @@ AXIS = re.compile(r"^[xyz]\d*$", re.IGNORECASE)
 _TIME = re.compile(r"^(time|times|time_?stamp|t|sec|seconds)([\s_]*[\[(]?(s|sec|seconds|ms)[\])]?)?$", re.IGNORECASE)
 _FRAME = re.compile(r"^(frame|frames|sub[\s_]*frame|field|sample|item|nr|no)[\s_]*(#|no|number)?\.?$", re.IGNORECASE)
 _UNIT = r"(?:[\s_]*[\[(]?(?P<unit>mm|cm|m|n|kn|lbf)[\])]?)?"
-_FORCES = (  # in the words of OpenSim, HBM, Fukuchi's data set and exported force plates
+_FORCES = (  # as named by OpenSim, HBM, Fukuchi's data set and exports of force plates
     re.compile(rf"^(?P<name>.*?)_?(?P<kind>v|p)(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE),
     re.compile(rf"^(?P<name>.+?)[._\s]?(?P<kind>for|cop)(?:ce)?_?(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE),
     re.compile(rf"^(?P<kind>f(?:orce)?|cop)_?(?P<axis>[xyz])_?(?P<name>\d*){_UNIT}$", re.IGNORECASE),
@@ -35,7 +35,7 @@ _MARKER = re.compile(
     rf"^(?P<name>.+?)(?P<separator>[\s._:\-\[(]*(?:pos)?[\s._]*)(?P<axis>[xyz])[\])]?{_UNIT}$", re.IGNORECASE
 )
 _KINEMATIC = re.compile(rf"^(?P<name>.+)[._\s](?P<kind>v|p)(?P<axis>[xyz]){_UNIT}$", re.IGNORECASE)
-"""Velocities and positions of markers in the words that OpenSim has for forces and their points: RHEE_vx, RHEE_px."""
+"""Velocities and positions of markers, named as OpenSim names forces and their points: RHEE_vx, RHEE_px."""
 _CENTRE = re.compile(r"(whole_?body_?|body_?|b)?(com|cog|cent(re|er)[_ ]?of[_ ]?(mass|gravity))", re.IGNORECASE)
 """The centre of mass, which has velocities but no forces."""
 _MOMENT = re.compile(r"torque|mom(ent)?$|(mom(ent)?|power)s?[._\s]?[xyz]$", re.IGNORECASE)
@@ -59,11 +59,11 @@ FORCES = {word.lower(): size for size, words in _FORCE_WORDS.items() for word in
 USUAL_SIZE = (0.8, 2.4)
 """Longest side in m of the box around the markers of an adult: those of the legs, or of the whole body."""
 FEWEST = 3
-"""Number of markers that show the size of a body."""
+"""Fewest markers that show the size of a body."""
 UNSTATED = {"unknown", "undefined", "unspecified", "unitless", "none", "not", "null", "n/a", "na", "nan"}
 """First words with which files mark a unit as not stated."""
 COPY = "{} (copy {})"
-"""Repeated names of markers: no marker map has such names, so that only the first one can be part of a leg."""
+"""Pattern of repeated names of markers. No marker map has such names: only the first one can be part of a leg."""
 HEAVY, SHARE = 100.0, 0.4
 """Force in N, and share of the largest one, above which a force next to a gap means that somebody is on the plate."""
 
@@ -86,7 +86,7 @@ class Columns(NamedTuple):
 
 
 def is_clock(name: str) -> bool:
-    """Whether a label is one of times or of numbers of frames.
+    """Whether a label is one of times or of frame numbers.
 
     Examples:
         >>> from jaxgait.motion.readers.labels import is_clock
@@ -140,12 +140,12 @@ def unique(names: Sequence[str], notes: list[str], numbered: str = "{}_{}") -> l
 def classify(
     names: Sequence[str], units: Sequence[str] = (), notes: list[str] | None = None, file: str | None = None
 ) -> Columns:
-    """Sorts the columns of a file by their labels, and by a line of their units, if the file has one.
+    """Sorts the columns of a file into kinds by their labels, and by a line of their units, if the file has one.
 
     Args:
         names: the labels.
         units: the line of units.
-        notes: extended by what is assumed of forces without a unit, and of markers that are labelled like plates.
+        notes: extended by assumptions about forces without a unit, and about markers that are labelled like plates.
         file: for messages.
 
     Raises:
@@ -178,7 +178,7 @@ def classify(
 
 
 def _without_velocities(left: Mapping[int, str], notes: list[str]) -> dict[int, str]:
-    """The labels without velocities of markers, and with RHEE_x for the position RHEE_px of a marker that is known.
+    """The labels without velocities of markers; RHEE_px, the position of a known marker, becomes RHEE_x.
 
     RHEE_vx, RHEE_vy and RHEE_vz next to RHEE_x, RHEE_y and RHEE_z are the velocities of a marker of any name; com_vx
     is that of the centre of mass.
@@ -202,7 +202,7 @@ def _without_velocities(left: Mapping[int, str], notes: list[str]) -> dict[int, 
 def _forces(
     left: Mapping[int, str], units: Sequence[str], notes: list[str], file: str | None
 ) -> tuple[dict[str, dict[str, tuple[int, int, int]]], dict[int, float]]:
-    """Columns of forces and points by plate, and the units stated for them by column; none of markers."""
+    """Columns of forces and points by plate (markers excluded), and the units stated for them by column."""
     moving = {marker["name"].lower() for name in left.values() if (marker := _MARKER.match(name))}
     for pattern in _FORCES:
         found: dict[str, dict[str, dict[str, int]]] = {}
@@ -234,7 +234,7 @@ def _shared(
     notes: list[str],
     file: str | None,
 ) -> dict[int, float]:
-    """The stated units by column, also for columns without one: that of their plate, or else of the other plates."""
+    """The units by column: the stated ones; for columns without one, that of their plate, or else of the others."""
     found = dict(stated)
     for kind, what, words in (("force", "force", _FORCE_WORDS), ("point", "centre of pressure", _LENGTH_WORDS)):
         columns = {name: [i for i in kinds[kind] if i >= 0] for name, kinds in plates.items() if kind in kinds}
@@ -258,7 +258,7 @@ def _three(axes: Mapping[str, int]) -> tuple[int, int, int]:
 
 
 def _markers(left: Mapping[int, str]) -> tuple[dict[str, tuple[int, int, int]], dict[str, str]]:
-    """Names with an x and a y, and a z if nothing separates the axis from the name."""
+    """Columns and stated units of markers by name. They have x and y; also z, if nothing separates name and axis."""
     found: dict[tuple[str, bool], dict[str, int]] = {}
     units: dict[str, str] = {}
     for i, label in left.items():
@@ -291,7 +291,7 @@ def forces(
 ) -> tuple[GroundReaction, ...]:
     """The ground forces of a file in N, with times in s; a centre of pressure is NaN without a force.
 
-    Points are in m if the labels state their unit; otherwise they are as in the file. Gaps of the force are described
+    Points are in m if the labels state their unit; otherwise they are as in the file. Gaps of the force are treated as
     in `with_unloaded_zeros`.
 
     Examples:
@@ -355,7 +355,7 @@ def length_unit(
     """The unit of marker coordinates in m, with notes and warnings: the stated one, unless no body has such a size.
 
     Bodies are 0.3 to 3 m long in their longest direction. A unit that is not stated is chosen among m, cm and mm,
-    with a warning if the body is of a usual size in another one only.
+    with a warning if only another one gives the body a usual size.
 
     Raises:
         MotionFormatError: if a unit is stated that is not known, or no unit gives the size of a body.
@@ -371,7 +371,7 @@ def length_unit(
     text = (stated or "").strip()
     known = re.split(r"[\s;,(\[]", unit_of(text))[0]
     known = "" if known in UNSTATED else known
-    if markers and known not in LENGTHS and re.search(r"[^\W\d_]", known):  # a number is one of another column
+    if markers and known not in LENGTHS and re.search(r"[^\W\d_]", known):  # a number belongs to another column
         listed = ", ".join(words[0] for words in _LENGTH_WORDS.values())
         raise MotionFormatError(f"the unit of length {text[:20]!r} is not known", f"write one of {listed}", file)
     named = {name: x for name, x in markers.items() if is_marker(name)}
@@ -400,7 +400,7 @@ def length_unit(
 
 
 def _usual_sizes(size: float) -> dict[str, float]:
-    """The units in which a body of a size has a usual one, and that in m."""
+    """The units in which a body of this size would be of usual size, with its size in m."""
     return {words[-1]: size * metre for metre, words in _LENGTH_WORDS.items() if inside(size * metre, USUAL_SIZE)}
 
 

@@ -19,12 +19,12 @@ _RESULT = re.compile(
     r"(?:^|[a-z0-9_. ])(?:Angle|Moment|Force|Power|Torque)s?$|(?:^|[_. ])(?:angle|moment|force|power|torque)s?$"
     r"|(?:^|[_. ])(?:ANGLE|MOMENT|FORCE|POWER|TORQUE)S?$"
 )
-"""Last words of the names of results, where the file does not say so (LKneeAngles, but not LTriangle)."""
+"""Last words of the names of results, for files that do not list these (LKneeAngles, but not LTriangle)."""
 _PLUG_IN_GAIT = re.compile(r"(?:.*:)?\s*(?P<side>[rl])(?P<joint>pelvis|hip|knee|ankle)angles", re.IGNORECASE)
 _WITH_AXIS = re.compile(rf"{_PLUG_IN_GAIT.pattern}[\s._:\-\[(]*x[\])]?", re.IGNORECASE)
 _COORDINATES = {"pelvis": "pelvis_tilt", "hip": "hip_flexion_{s}", "knee": "knee_angle_{s}", "ankle": "ankle_angle_{s}"}
 TILT = _COORDINATES["pelvis"]
-"""The coordinate that is positive backward, and in Plug-in Gait forward."""
+"""The coordinate that is positive backward here, but forward in Plug-in Gait."""
 
 
 class Renamed(NamedTuple):
@@ -37,7 +37,7 @@ class Renamed(NamedTuple):
 
 
 def is_result(name: str) -> bool:
-    """Whether a name, without an axis, is that of a result and of no marker.
+    """Whether a name, without an axis, is that of a result rather than of a marker.
 
     Examples:
         >>> from jaxgait.motion.readers.model_results import is_result
@@ -84,7 +84,7 @@ def model_angles(
 
 
 def _coordinates(matches: Mapping[str, re.Match[str]], taken: Sequence[str]) -> dict[str, str]:
-    """OpenSim's names by those of the file; of several, the first one counts: both sides have the pelvis."""
+    """OpenSim's names by those of the file. The first one for an angle counts: both sides have the pelvis."""
     found: dict[str, str] = {}
     for name, match in matches.items():
         new = _COORDINATES[match["joint"].lower()].format(s=match["side"].lower())

@@ -1,6 +1,6 @@
 """Sections of the text files that Vicon Nexus exports, and the force plates among its `Devices`.
 
-Under a heading there are the rate in Hz, the devices over their columns (`Force Plate 1 - Force`), the labels (`Frame`,
+A heading is followed by the rate in Hz, the devices over their columns (`Force Plate 1 - Force`), the labels (`Frame`,
 `Sub Frame`, `Fx`), the units, and several rows per frame:
 
     Devices
@@ -9,10 +9,9 @@ Under a heading there are the rate in Hz, the devices over their columns (`Force
     Frame,Sub Frame,Fx,Fy,Fz,Mx,My,Mz,Cx,Cy,Cz
     ,,N,N,N,N.mm,N.mm,N.mm,mm,mm,mm
 
-Nexus has the forces *on the plates*, in the axes of the laboratory: the vertical one of a standing person is negative
+Nexus writes forces *on the plates*, in the axes of the laboratory: the vertical one of a standing person is negative
 (gait laboratory of Warwick, https://warwick.ac.uk/fac/sci/fstm/gait_lab/forum2017; `getLocalReactionForce` of pyCGM2,
-https://pycgm2.github.io, takes it with the opposite sign). Some files have those on the person, so that the sign under
-load decides.
+https://pycgm2.github.io, reverses it). Some files have the forces on the person; the sign under load decides.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from jaxgait.support.checks import count_of, first_few
 DEVICES, TRAJECTORIES, MODEL_OUTPUTS = "devices", "trajectories", "model outputs"
 _NAMES = "events|devices|joints|model outputs|segments|trajectories"
 _HEADING = re.compile(rf"\W*({_NAMES})(?:\W*|\W+\d.*|\W*\(.*|(?<=trajectories)\b.*)", re.IGNORECASE)
-"""With a rate or a remark in parentheses behind it, as in `Devices (1000 Hz)`; that of the markers with any text."""
+"""A rate or a remark in parentheses may follow, as in `Devices (1000 Hz)`; after `Trajectories`, any text."""
 _RATE = re.compile(r'[\s"]*(\d+(?:[.,]\d+)?)\W*(?:hz)?\W*', re.IGNORECASE)
 _CHANNEL = re.compile(r"(?P<kind>f|c|cop)_?(?P<axis>[xyz])", re.IGNORECASE)
 _ALONE = "or delete the section Devices to use the markers alone"
@@ -60,13 +59,13 @@ class _Plate(NamedTuple):
     columns: dict[tuple[str, str], int]
 
     def three(self, kind: str) -> tuple[int, int, int] | None:
-        """Those of the forces (f) or of the centre of pressure (c); None if one is missing."""
+        """The columns of the force (f) or of the centre of pressure (c); None if one is missing."""
         found = [self.columns[kind, axis] for axis in labels.AXES if (kind, axis) in self.columns]
         return tuple(found) if len(found) == len(labels.AXES) else None  # type: ignore[return-value]
 
 
 def sections(source: Source) -> dict[str, tuple[int, int]]:
-    """The lines of each section, with its heading, as half-open ranges by the heading in lower case.
+    """Half-open ranges of lines of the sections, their headings included, by the heading in lower case.
 
     Examples:
         >>> from jaxgait.motion.readers.nexus import sections
@@ -101,7 +100,7 @@ def device_forces(
 
     Raises:
         MotionFormatError: for plates without a rate, without units or with unknown ones, for rows that are missing or
-            no numbers, and for another number of samples per frame than that of the rates.
+            no numbers, and for a number of samples per frame that contradicts the rates.
 
     Examples:
         >>> from jaxgait.motion.readers.nexus import device_forces
@@ -138,7 +137,7 @@ def _is_labels(line: str) -> bool:
 
 
 def _plates(source: Source, at: int) -> tuple[list[_Plate], list[str]]:
-    """The force plates by the line of labels and the one of devices above it; and the names of other devices."""
+    """The force plates, from the line of labels and that of devices above it, and the names of other devices."""
     over, found, others = "", [], {}
     above = _row(source.lines[at - 1])
     for i, label in enumerate(_row(source.lines[at])):
@@ -186,7 +185,7 @@ def _width(source: Source, at: int, start: int) -> int:
 
 
 def _times(source: Source, sheet: Sheet, labelled: str, rate: float, frames: Frames | None) -> np.ndarray:
-    """Times in s of the rows by their frames and sub frames, which have to be complete."""
+    """Times in s of the rows, from their frames and sub frames, which have to be complete."""
     where = {("sub" if "sub" in label.lower() else "frame"): i for i, label in enumerate(_row(labelled)[:2])}
     if len(where) < 2:
         advice = f"export them with 'Frame' and 'Sub Frame', {_ALONE}"
@@ -245,7 +244,7 @@ def _force(
 
 
 def _on_the_person(plates: Sequence[GroundReaction], notes: list[str]) -> tuple[GroundReaction, ...]:
-    """The forces with the sign of those on the person: upward, which is along an axis of the laboratory."""
+    """The forces with the sign of those on the person: along the laboratory's vertical axis, positive under load."""
     every = np.concatenate([plate.force for plate in plates])
     loaded = every[np.linalg.norm(every, axis=1) > labels.HEAVY]
     if not loaded.size:

@@ -26,7 +26,7 @@ from jaxgait.support.checks import count_of
 MAX_CELLS = 20_000
 """Largest number of cells of a line: 6 600 markers."""
 LARGEST_SHORT_SHARE = 0.9
-"""Share of the rows above which rows of another length than the line of labels are no gaps: the labels do not fit."""
+"""Share of rows shorter or longer than the line of labels above which they have no gaps, but the labels do not fit."""
 _COMMENT = ("#", "%", "//", "!")
 
 
@@ -52,7 +52,7 @@ class Sheet(NamedTuple):
 
     values: Float[np.ndarray, "rows columns"]
     lines: Int[np.ndarray, " rows"]
-    """Line of every row in the file, counted from 0."""
+    """Line of each row in the file, counted from 0."""
     notes: list[str]
     longer: int = 0
     """Number of rows that continue after the last label."""
@@ -103,7 +103,7 @@ def _check_above(source: Source, first: int) -> None:
     width, top = len(row(first)), first
     while top and len(above := row(top - 1)) == width and numbers(above):
         top -= 1
-    cut = top  # below the first of the rows above that have one cell
+    cut = top  # passes the rows above that have a single cell
     while cut and len(above := row(cut - 1)) == numbers(above) == 1:
         cut -= 1
     named = next((row(i) for i in range(cut - 1, -1, -1) if source.lines[i].strip()), [])
@@ -125,11 +125,11 @@ def read_sheet(source: Source, start: int, width: int | None = None, beyond: int
         source: the file.
         start: line of the first row.
         width: number of columns that the labels name; by default those of the first row.
-        beyond: number of unlabelled cells that may follow, or a multiple of it: 3 for markers, 0 for none.
+        beyond: unlabelled cells may follow in multiples of this number: 3 for markers, 0 for none.
 
     Raises:
-        MotionFormatError: for a row with too many or too few cells, a cell that is not a number, and labels of which
-            nearly every row lacks the last: they may stand over other columns than their own.
+        MotionFormatError: for a row with too many or too few cells, a cell that is not a number, and if nearly all rows
+            end before the last label: the labels may be over the wrong columns.
 
     Examples:
         >>> from jaxgait.motion.readers.sheet import Source, read_sheet
@@ -168,9 +168,9 @@ def read_sheet(source: Source, start: int, width: int | None = None, beyond: int
 
 
 def fully_written(source: Source, sheet: Sheet, counted: int | float | None, of: str) -> tuple[Sheet, list[str]]:
-    """The rows that the file has to their end, and a warning if there are fewer than its header counts.
+    """The complete rows of a file, and a warning if there are fewer than its header counts.
 
-    The last one may be cut within a number ("-48.0" to "-4") if there are fewer, and the end of its line is missing.
+    In that case, a last row whose line end is missing may be cut within a number ("-48.0" to "-4"), and is left out.
 
     Args:
         source: the file.
@@ -212,7 +212,7 @@ def _other_length(source: Source, rows: list[int], delimiter: str, width: int) -
 
 
 def _rows(source: Source, start: int) -> tuple[list[int], list[str]]:
-    """The lines with rows: text after an empty line begins another section."""
+    """The lines of the rows, until text after an empty line begins another section; and notes."""
     rows, blank = [], False
     for i in range(start, len(source.lines)):
         line = source.lines[i]
@@ -255,7 +255,7 @@ def _row(
 
 
 def _plain(row: list[str]) -> list[float | None] | None:
-    """The numbers of a row without gaps and text, as nearly all are; None for others."""
+    """The numbers of a row, quickly, if it has neither gaps nor text, as nearly all; None for others."""
     try:
         numbers: list[float | None] = [float(cell) for cell in row]
     except ValueError:

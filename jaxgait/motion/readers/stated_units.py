@@ -1,4 +1,4 @@
-"""Units that files state, behind their labels in brackets, or in a line below the labels."""
+"""Units that files state, in brackets after their labels, or in a line below the labels."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _OTHERS |= {"v", "mv", "uv", "µv", "%", "w", "n/kg", "nm/kg", "nmm/kg", "n.mm/k
 """Units of quantities that are not read, in lower case."""
 _IN_BRACKETS = re.compile(r"(?P<name>.*[^\s(\[])\s*[(\[](?P<unit>[^()\[\]]+)[)\]]")
 _NO_UNITS = {"foot", "in"}
-"""Units that are other words in the brackets behind a name."""
+"""Units that are other words in brackets after a name."""
 _LENGTH = re.compile(r"_t[xyz]$|_[xyz]$|_length$", re.IGNORECASE)
 """Names of coordinates that are not angles."""
 
 
 def is_length(name: str) -> bool:
-    """Whether a coordinate is a length by its name, no angle.
+    """Whether a coordinate is, by its name, a length rather than an angle.
 
     Examples:
         >>> from jaxgait.motion.readers.stated_units import is_length
@@ -41,7 +41,7 @@ def is_length(name: str) -> bool:
 
 
 def units_of(row: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The units in the cells of a line, with one word for each, and those among them that are not known.
+    """The units in the cells of a line, with synonyms replaced, and those of them that are unknown.
 
     Examples:
         >>> from jaxgait.motion.readers.stated_units import units_of
@@ -53,10 +53,10 @@ def units_of(row: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def without_unit(label: str) -> tuple[str, str]:
-    """The name in a label and the unit in brackets behind it; of other labels the whole, and no unit.
+    """The name in a label and the unit in brackets after it; other labels as they are, without a unit.
 
-    Only units that are read belong to no name: a rate in deg/s keeps its own. Joint angles of a leg have their names of
-    `COLUMNS`, in whatever case they are written.
+    Only units that are read are removed from the name: a rate in deg/s keeps its own. Joint angles of a leg get their
+    names in `COLUMNS`, however they are capitalised.
 
     Examples:
         >>> from jaxgait.motion.readers.stated_units import without_unit

@@ -13,7 +13,7 @@ from jaxgait.motion.text import cells, delimiter_of, trimmed
 from jaxgait.support.checks import count_of
 
 _STATE = re.compile(r"^/(?:[^/]+/)*(?P<name>[^/]+)/value$")
-"""A coordinate in the words of OpenSim 4: /jointset/knee_r/knee_angle_r/value."""
+"""A coordinate as OpenSim 4 names it: /jointset/knee_r/knee_angle_r/value."""
 
 
 def read_storage(source: Source, name: str) -> Recording:
@@ -68,7 +68,7 @@ def _count(header: list[str], of: str) -> int | None:
 
 
 def _header_notes(header: list[str], shape: tuple[int, ...]) -> list[str]:
-    """Notes of counts in the header that differ, but for rows that are missing at the end (`fully_written`)."""
+    """Notes on counts in the header that differ, except for rows that are missing at the end (see `fully_written`)."""
     counts = {word: (_count(header, word), there) for word, there in zip(("rows", "columns"), shape, strict=True)}
     return [
         f"the header counts {stated} {word}, the file has {there}"
@@ -80,10 +80,10 @@ def _header_notes(header: list[str], shape: tuple[int, ...]) -> list[str]:
 def _sizes(
     source: Source, header: list[str], sheet: Sheet, others: dict[str, int], units: list[str], notes: list[str]
 ) -> dict[str, float]:
-    """Sizes of angles in rad and of lengths in m, by name: as stated in the label, or for all angles, or by their size.
+    """Units of angles in rad and of lengths in m, by name: from the label, else the header, else their size.
 
     Raises:
-        MotionFormatError: for an absurd angle of a leg, for one that states another unit in its label than the header,
+        MotionFormatError: for an absurd angle of a leg, for an angle whose label states another unit than the header,
             and if the unit is not clear (see `angle_units.decided`).
     """
     found = re.search(r"inDegrees\s*=\s*(yes|no)", "\n".join(header), re.IGNORECASE)
@@ -100,9 +100,9 @@ def _sizes(
 
 
 def _unit(source: Source, sheet: Sheet, angles: dict[str, int], stated: str | None, notes: list[str]) -> str:
-    """The unit of angles: as the header states it for all, unless joints turn by more in radians; otherwise by size.
+    """The unit of angles: as the header states it, unless joints exceed a turn in radians; otherwise by their size.
 
-    Columns whose names are not those of angles count where there are no others.
+    Columns whose names are not those of angles count only if there are no others.
     """
     named = {k: i for k, i in angles.items() if angle_units.is_angle(k)} or angles
     guess = angle_units.guess(source, sheet, named) if stated else angle_units.decided(source, sheet, named)

@@ -19,7 +19,7 @@ _NO_PREFIX = ""
 
 
 def without_subject(names: Sequence[str], notes: list[str], file: str) -> list[str]:
-    """The names of markers without their subject (`Anna:RASI`), and without a segment before names that no other has.
+    """The names of markers without their subject (`Anna:RASI`), and without a segment if they are unambiguous so.
 
     The subject is the one with markers on the pelvis, without which there is no leg; or, if none has any, the only
     one with known names, or the only one. Markers of others keep theirs, to avoid confusion with the subject's:
@@ -39,7 +39,7 @@ def without_subject(names: Sequence[str], notes: list[str], file: str) -> list[s
     markers: dict[str, list[str]] = {}
     for prefix, own in parts:
         markers.setdefault(prefix.lower(), []).append(own)
-    written = {prefix.lower(): prefix for prefix, _ in reversed(parts)}  # as it is first
+    written = {prefix.lower(): prefix for prefix, _ in reversed(parts)}  # as first written
     subjects = _subjects(markers)
     if len(subjects) > 1:
         shown = lambda prefix: f"{written[prefix] or 'one without a name'} ({first_few(_of_a_leg(markers[prefix]), 3)})"
@@ -63,7 +63,7 @@ def _is_part(prefix: str, parts: Sequence[tuple[str, str]]) -> bool:
 
 
 def _subjects(markers: Mapping[str, Collection[str]]) -> list[str]:
-    """The prefixes, in lower case, of those who may be measured; more than one if it is not clear which one."""
+    """The prefix, in lower case, of the measured subject; several if it is not clear which one was measured."""
     on_pelvis = [prefix for prefix, own in markers.items() if any(map(is_on_pelvis, own))]
     named = [prefix for prefix in markers if prefix != _NO_PREFIX]
     known = [prefix for prefix in named if any(map(is_marker, markers[prefix]))]

@@ -73,7 +73,7 @@ def read_trc(source: Source, name: str) -> Recording:
 
 
 def _header(source: Source, at: int) -> dict[str, float | str]:
-    """Keys in lower case with the values that stand below them; empty cells between as many values as keys are none."""
+    """Keys in lower case with the values below them; empty cells are skipped if there are as many values as keys."""
     for i in range(at):
         if "datarate" in source.lines[i].lower().replace(" ", ""):
             line = next((line for line in source.lines[i + 1 : at] if line.strip()), "")
@@ -102,13 +102,13 @@ def _stated(header: dict[str, float | str], key: str) -> float | None:
 
 
 def _is_excerpt(header: dict[str, float | str], sheet: Sheet) -> bool:
-    """Whether the rows begin after the first frame of the header, which counts those of the whole trial then."""
+    """Whether the rows begin after the header's first frame; if so, the header counts the frames of the whole trial."""
     first = _stated(header, "origdatastartframe")
     return bool(sheet.values[0, 0] > (1.0 if first is None else first))
 
 
 def _header_notes(header: dict[str, float | str], sheet: Sheet, markers: int, excerpt: bool) -> list[str]:
-    """Notes of counts in the header that differ; of a whole trial, `fully_written` warns of frames that are missing."""
+    """Notes on counts in the header that differ; in whole trials, `fully_written` warns about missing frames."""
     frames, named = _stated(header, "numframes"), _stated(header, "nummarkers")
     other = frames is not None and (frames < sheet.lines.size or (excerpt and frames != sheet.lines.size))
     notes = [f"the header counts {frames:g} frames, the file has {sheet.lines.size}"] if other else []
