@@ -28,7 +28,7 @@ class TrialTolerance(NamedTuple):
 MASS = TrialTolerance(0.10, 0.25)
 HEIGHT = TrialTolerance(0.025, 0.08)
 LENGTH = TrialTolerance(0.04, 0.10)
-"""Of the leg from hip to ankle. A marker misplaced by 1 cm changes it by 0.012; four trials of a day vary by 0.002."""
+"""For the leg from hip to ankle. A marker misplaced by 1 cm changes it by 0.012; four trials of a day vary by 0.002."""
 
 
 class Spread(NamedTuple):
@@ -50,13 +50,13 @@ def one_person(
     static: Recording | None = None,
     mass: float | None = None,
 ) -> list[str]:
-    """Warnings about trials that may not be of one person; at most one of every kind.
+    """Warnings about trials that may not be of one person, at most one of each kind.
 
     Args:
         recordings: the trials, under different names.
         lengths: of the segments in m, by trial.
         static: the standing trial.
-        mass: a given one in kg, which replaces those of the files.
+        mass: in kg, if it was given; it replaces those of the files.
 
     Raises:
         MotionFormatError: if the trials are of different people.
@@ -77,7 +77,7 @@ def one_person(
 
 
 def _compare_names(recordings: Sequence[Recording]) -> str:
-    """The names of the subjects, if they differ by more than the case."""
+    """The names of the subjects, if they differ by more than case; otherwise empty."""
     names = {str(r.subject["name"]).strip().casefold(): r for r in reversed(recordings) if r.subject.get("name")}
     if len(names) < 2:
         return ""
@@ -105,7 +105,7 @@ def one_walk(strides: Sequence[StrideCurve], kept: Sequence[StrideCurve]) -> lis
 
     Args:
         strides: those that are sound in their own trial; trials are compared by them.
-        kept: those of them that are like the others of all trials; trials without any are named.
+        kept: those of them that resemble the others of all trials; trials without any are named.
     """
     found = _discarded(strides, kept)
     for what, unit, limit, of in (
@@ -125,7 +125,7 @@ def one_walk(strides: Sequence[StrideCurve], kept: Sequence[StrideCurve]) -> lis
 
 
 def _discarded(strides: Sequence[StrideCurve], kept: Sequence[StrideCurve]) -> list[str]:
-    """A warning of trials all of whose sound strides are unlike those of the others; empty if there are none."""
+    """A warning about trials all of whose sound strides differ from those of the others; empty if there are none."""
     lost = [name for name in by_trial(strides) if name not in by_trial(kept)]
     what = f"all strides of {first_few(lost)} are dropped, because they differ from those of the other trials"
     return [f"{what}: measure trials of one speed and person together"] if lost else []

@@ -22,9 +22,9 @@ SNAP = math.radians(10)
 OVERGROUND_SPEED = 0.3
 """Mean speed in m/s of pelvis or hip in the laboratory above which the walk is overground."""
 CALIBRATION_TILT = math.radians(1.5)
-"""Slope of the ground in rad up to which the laboratory's axes are tilted; a steeper ground is a ramp."""
+"""Slope of the ground in rad up to which it is due to tilted axes of the laboratory; steeper ground is a ramp."""
 MAX_LEAN = 25.0
-"""Mean angle in deg from foot to pelvis to an axis of the laboratory above which it is probably not vertical."""
+"""Mean angle in deg between the legs and an axis of the laboratory, above which that is probably not vertical."""
 BACKWARDS = (
     "pelvis or feet point against the direction of travel: walking backwards, or front and back markers swapped "
     "(ASIS and PSIS, heel and toe)?"
@@ -47,16 +47,16 @@ class Axes(NamedTuple):
     notes: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     slope: float = 0.0
-    """Of a ramp in rad, positive uphill: forward and up are along and off the ground, and gravity leans by it."""
+    """Slope of a ramp in rad, positive uphill: forward and up are along and normal to it, and gravity is inclined."""
     tilt: float = 0.0
-    """Of the laboratory's axes in rad, positive uphill, from which forward and up were levelled."""
+    """Tilt of the laboratory's axes in rad, positive uphill, which was removed from forward and up."""
 
     def turned(self, vectors: Float[np.ndarray, "samples 3"]) -> Float[np.ndarray, "samples 3"]:
         """Vectors in the walker's axes, in their own unit."""
         return vectors @ self.rotation.T
 
     def levelled(self, slope: float) -> Axes:
-        """The axes along and off a ground that rises forward by a slope in rad."""
+        """The axes along and normal to a ground that rises forward by a slope in rad."""
         forward, up, right = self.rotation
         along = math.cos(slope) * forward + math.sin(slope) * up
         rotation = np.stack([along, math.cos(slope) * up - math.sin(slope) * forward, right])
@@ -142,7 +142,7 @@ def axes_of(recording: Recording, markers: Markers, marker_set: MarkerSet) -> Ax
 
 
 def handed(axes: Axes, markers: Markers, marker_set: MarkerSet) -> tuple[Axes, list[str]]:
-    """The axes with z towards the right ASIS, of markers in m; a warning if the laboratory's were left-handed."""
+    """The axes with z towards the right ASIS (markers in m), and a warning if the laboratory's seem left-handed."""
     if len(marker_set.asis) < 2:
         return axes, []
     apart = markers[marker_set.asis["right"]] - markers[marker_set.asis["left"]]
@@ -164,7 +164,7 @@ def _up(above: np.ndarray, file: str) -> tuple[np.ndarray, float]:
 def _swing(reach: np.ndarray, ahead: np.ndarray, rate: float) -> np.ndarray:
     """The direction in which the foot moves most relative to the pelvis, pointing as the foot does.
 
-    From displacements in 0.1 s: the foot's position relative to the pelvis changes sides where the walker turns round.
+    Uses displacements within 0.1 s: positions relative to the pelvis would change sides where the walker turns round.
     """
     lag = min(max(1, round(0.1 * rate)), max(1, reach.shape[0] // 2))
     displacements = reach[lag:] - reach[:-lag]

@@ -31,15 +31,15 @@ HIP_OF_HEIGHT = 0.530
 OBLIQUE_SINE = 0.5
 """Sine of the angle (30 deg) between the pelvis and the x axis above which pelvis_tx is not the path."""
 MOST_OVEREXTENSION = np.radians(20.0)
-"""Angle in rad beyond which no knee is overextended: it is flexed there."""
+"""Angle in rad by which no knee is overextended: beyond it, the knee is flexed."""
 MOST_FLEXION = np.radians(100.0)
-"""Angle in rad beyond which no knee is flexed for half of a walk: then it is measured otherwise."""
+"""Angle in rad by which no knee is flexed for half of a walk: beyond it, the angle is measured in another way."""
 FASTEST = 15.0
 """Speed in m/s that no pelvis has: sprinters reach 12.5."""
 UNITS_OF_LENGTH = {"in": 0.0254, "cm": 1e-2, "mm": 1e-3}
 """Units that lengths taken as m may be in, with their sizes in m."""
 MOST_AT_ANKLE = np.radians(60.0)
-"""Angle in rad that no ankle has for half of a walk: then it is not measured from the right angle of foot and shank."""
+"""Angle in rad that no ankle has for half of a walk: beyond it, zero is not at the right angle of foot and shank."""
 KNEES = ("knee_angle_r", "knee_angle_l")
 SAGITTAL = "The motion is planar (all z are 0): joint moments outside the sagittal plane mean nothing."
 """For files of angles that `leg_angles` made."""
@@ -47,7 +47,7 @@ AS_THE_RIGHT = "It is not known which leg this is: it is written as the right on
 """For files of a leg whose side was not recorded."""
 NAMES = ("pelvis_tilt", "pelvis_tx", "pelvis_ty", "hip_flexion_{s}", "knee_angle_{s}", "ankle_angle_{s}")
 COLUMNS = frozenset(name.format(s=side) for name in NAMES for side in "rl") | {"pelvis_rotation"}
-"""Names of all columns that legs are made of."""
+"""Names of all columns from which legs are made."""
 
 
 def has_angles(recording: Recording, side: str) -> bool:
@@ -95,11 +95,11 @@ def from_angles(recording: Recording, side: str, cutoff: float | None, max_gap: 
         recording: with these in rad and m, under `NAMES`.
         side: right or left.
         cutoff: of the low-pass in Hz; None: no filter.
-        max_gap: that is filled, in s.
+        max_gap: longest gap that is filled, in s.
 
     Raises:
         MotionFormatError: if no frame has all of them, or `pelvis_rotation` shows that the walk does not go along x,
-            the knee is no flexion, the ankle is not 0 at right angles, or the path of the pelvis is not in m.
+            the knee angle is not flexion, the ankle is not 0 at right angles, or the path of the pelvis is not in m.
 
     Examples:
         >>> import numpy as np
@@ -184,13 +184,13 @@ def _check_path(recording: Recording, hip: np.ndarray) -> None:
 
 
 def _range(knee: np.ndarray) -> tuple[float, float]:
-    """Lowest and highest angle of a knee in rad, but for half a percent; 0 without any."""
+    """Lowest and highest angle of a knee in rad, without half a percent at either end; 0 if there are none."""
     low, high = np.nanpercentile(knee, [0.5, 99.5]) if np.isfinite(knee).any() else (0.0, 0.0)
     return float(low), float(high)
 
 
 def _certain_signs(recording: Recording) -> dict[str, float]:
-    """The sign of flexion, 1 or -1, of every knee of a recording by its own range; 0 if it may be overextended."""
+    """The sign of flexion, 1 or -1, of each knee of a recording by its own range; 0 if the knee may be overextended."""
     ranges = {name: _range(recording.angles[name]) for name in KNEES if name in recording.angles}
     straight = MOST_OVEREXTENSION
     return {
@@ -200,12 +200,12 @@ def _certain_signs(recording: Recording) -> dict[str, float]:
 
 
 def with_one_flexion(recordings: Sequence[Recording]) -> list[Recording]:
-    """The recordings of one person; knees of those that do not show the sign of flexion have that of the others.
+    """The recordings of one person; those that do not show the knees' sign of flexion get it from the others.
 
-    Within a recording, the legs are judged by `from_angles`.
+    Within a recording, `from_angles` compares the legs.
 
     Raises:
-        MotionFormatError: if the knee of a leg has one sign beyond doubt in some, and the other in others.
+        MotionFormatError: if the sign of a knee is certain in two recordings, and opposite.
 
     Examples:
         >>> import dataclasses
@@ -233,7 +233,7 @@ def with_one_flexion(recordings: Sequence[Recording]) -> list[Recording]:
 
 
 def _like(recording: Recording, known: Mapping[str, float]) -> Recording:
-    """A recording with flexion positive in knees that are known to be negative, or of which the other one is."""
+    """The recording with the signs changed of knees that are (or else whose other knee is) known to be negative."""
     there = [name for name in KNEES if name in recording.angles]
     turned = [name for name in there if known.get(name, next(iter(known.values()), 0.0)) < 0]
     if not turned:
@@ -246,10 +246,10 @@ def _like(recording: Recording, known: Mapping[str, float]) -> Recording:
 def _flexion(recording: Recording, side: str, notes: list[str], warnings: list[str]) -> float:
     """The sign of flexion, 1 or -1, of a knee by its own range, or else by that of the other knee.
 
-    A note tells if it is -1, a warning if it is not certain, or not that of the other knee.
+    Adds a note if it is -1, and a warning if it is not certain, or opposite to that of the other knee.
 
     Raises:
-        MotionFormatError: if it is an angle of more than 100 deg most of the time, as that inside the knee is.
+        MotionFormatError: if the angle exceeds 100 deg most of the time, as the inner angle of a knee does.
     """
     signs, name = _certain_signs(recording), f"knee_angle_{side[0]}"
     middle = float(np.nanmedian(recording.angles[name]))
@@ -272,7 +272,7 @@ def _flexion(recording: Recording, side: str, notes: list[str], warnings: list[s
 
 
 def _check_neutral(recording: Recording, name: str) -> None:
-    """Checks that an ankle is 0 where foot and shank are at right angles.
+    """Checks that an ankle's angle is 0 where foot and shank are at right angles.
 
     Raises:
         MotionFormatError: for a median that no walk has, with the offset that would explain it.
@@ -307,10 +307,10 @@ def leg_angles(
     side: str = "right",
     tilt: np.ndarray | float = 0.0,
 ) -> dict[str, np.ndarray]:
-    """Coordinates of a leg as OpenSim names them, from its angles and the path of its hip; reverses `from_angles`.
+    """Coordinates of a leg as OpenSim names them, from its angles and its hip's path: the inverse of `from_angles`.
 
     Args:
-        hip_x: position of the hip forward, in m, of shape (frames,) as all others.
+        hip_x: forward position of the hip, in m, of shape (frames,) as all others.
         hip_y: its height in m.
         thigh: angle from the vertical in rad, forward.
         knee: flexion in rad.
@@ -334,7 +334,7 @@ def leg_angles(
 
 
 def facing(recording: Recording, x: np.ndarray) -> float:
-    """1 for a walker who faces along x, -1 against it: by the rotation of the pelvis, else where the pelvis moves.
+    """1 if the walker faces along x, -1 if against it, by the rotation of the pelvis, or else by its motion.
 
     `x` are positions of the pelvis in m.
 
@@ -360,7 +360,7 @@ def facing(recording: Recording, x: np.ndarray) -> float:
 
 
 def _points(hip: np.ndarray, thigh: np.ndarray, shank: np.ndarray, ankle: np.ndarray, height: float):
-    """Knee, ankle, heel and toe in m by forward kinematics of a body of a height in m."""
+    """Knee, ankle, heel and toe in m by forward kinematics, for a body height in m."""
     along = lambda a: np.stack([np.sin(a), -np.cos(a)], axis=1)
     forward = lambda a: np.stack([np.cos(a), np.sin(a)], axis=1)
     knee_at = hip + SEGMENTS_OF_HEIGHT["thigh_m"] * height * along(thigh)

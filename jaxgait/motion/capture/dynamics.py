@@ -7,7 +7,7 @@
 Moments are those of muscles and ligaments on the limb, per kg of body mass. Signs are those of the angles: positive
 moments flex the hip and the knee and dorsiflex the foot; books plot extension and plantar flexion upward. Power is
 moment times angular velocity of the joint, positive where the joint generates energy; at the hip it is that of the
-thigh against the vertical, because the trunk is not measured. Of a person who stands upright with the centre of
+thigh against the vertical, because the trunk is not measured. While a person stands upright with the centre of
 pressure ahead of the ankle, the moments of hip and ankle are negative, and that of the knee is positive.
 """
 
@@ -65,7 +65,7 @@ class Dynamics:
     """Moments in Nm/kg and powers in W/kg of a leg at 101 even times of the stride, under `MOMENTS` and `POWERS`."""
 
     strides: tuple[dict[str, Numbers], ...]
-    """Of every stride with forces."""
+    """Curves of each stride with forces."""
     trials: tuple[str, ...]
     """Trials of these strides."""
     starts: tuple[float, ...]
@@ -76,7 +76,7 @@ class Dynamics:
     """Of the person in kg."""
 
     def of(self, stride: StrideCurve) -> dict[str, Numbers]:
-        """The curves of one stride; empty if it has none. Heel strikes of two trials may be at the same time."""
+        """The curves of one stride, by trial and start (heel strikes of two trials may coincide); empty if none."""
         keys = zip(self.trials, self.starts, strict=True)
         return dict(zip(keys, self.strides, strict=True)).get((stride.trial, stride.start), {})
 
@@ -99,10 +99,10 @@ class Dynamics:
 
 
 def body_of(mass: float, thigh: float, shank: float) -> dict[str, Segment]:
-    """The leg's segments of a person of a mass in kg, whose thigh and shank have lengths in m.
+    """The leg's segments of a person with a mass in kg, and with lengths of thigh and shank in m.
 
-    Masses, centres of mass and moments of inertia by de Leva 1996; the foot is as long as that of an adult male whose
-    thigh and shank together have this length.
+    Masses, centres of mass and moments of inertia are those of de Leva 1996; the foot is as long as that of an adult
+    male whose thigh and shank together have this length.
 
     Examples:
         >>> from jaxgait.motion.capture.dynamics import body_of
@@ -184,7 +184,7 @@ def _one_stride(
     ground = sampled_at(leg.recording.time, ground, times)
     angles = np.column_stack([*leg.angles.values()])
     rate, spin = (dict(zip(leg.angles, at(angles, order).T, strict=True)) for order in (1, 2))
-    tilt = GRAVITY * np.array([np.sin(leg.axes.slope), np.cos(leg.axes.slope) - 1.0])  # of gravity on a ramp
+    tilt = GRAVITY * np.array([np.sin(leg.axes.slope), np.cos(leg.axes.slope) - 1.0])  # gravity's, on a ramp
     moving = {
         name: SegmentMotion(
             at(points.proximal), at(points.distal), at(points.centre), at(points.centre, 2) + tilt, spin[name]
@@ -207,7 +207,7 @@ class _Tracks(NamedTuple):
 
 
 def _tracks(leg: Leg, body: Mapping[str, Segment]) -> dict[str, _Tracks]:
-    """The segments' ends and centres of mass; that of a foot without heel or toe is at the ankle."""
+    """The segments' ends and centres of mass; a foot without heel or toe has its centre of mass at the ankle."""
     knee, ankle, foot = leg.points["knee"], leg.points["ankle"], leg.points["ankle"]
     thigh, shank = (float(body[k].com / body[k].length) for k in ("thigh", "shank"))
     if has_foot(leg):

@@ -17,9 +17,9 @@ from jaxgait.motion.recording import Mark, Recording
 from jaxgait.support.checks import first_few, one_of
 
 EARLY = (0.038, 0.002)
-"""Time in s by which heel strikes and toe-offs by the motion come before those of the force in measured walks."""
+"""Time in s by which heel strikes and toe-offs by the motion come before those by force in measured walks."""
 MAX_MARK_SHIFT = 0.05
-"""Warn if marks are earlier or later by the motion by more, in s: eyes differ from the force by a frame or two."""
+"""Shift in s of marks against the motion above which to warn: eyes differ from the force by a frame or two."""
 _SIDES = {"r": "right", "right": "right", "l": "left", "left": "left"}
 _EVENT = re.compile(
     r"(?:(?P<before>right|left|r|l)(?: leg)?)? ?"
@@ -40,7 +40,7 @@ class StrideEvents(NamedTuple):
     strikes: Float[np.ndarray, " strikes"]
     offs: Float[np.ndarray, " offs"]
     sources: tuple[str, ...]
-    """Of every heel strike: force, mark or motion."""
+    """Source of each heel strike: force, mark or motion."""
     notes: tuple[str, ...]
 
 
@@ -67,7 +67,7 @@ def events_of(leg: Leg, load: Load | None) -> StrideEvents:
 
 
 def only_one_by_motion(one: StrideEvents, other: StrideEvents) -> bool:
-    """Whether the heel strikes of one foot are all by the motion, which finds them early, and those of the other not.
+    """Whether the heel strikes of exactly one foot are all by the motion, which finds them early.
 
     Examples:
         >>> import numpy as np
@@ -104,7 +104,7 @@ def source_warnings(feet: Sequence[tuple[Leg, StrideEvents]]) -> list[str]:
 
 
 def mark_warnings(leg: Leg, events: StrideEvents) -> list[str]:
-    """A warning of marks of the laboratory that the motion contradicts, as where the record was cut and they were not.
+    """A warning if the motion contradicts the laboratory's marks, as when the record was cut and they were not.
 
     Examples:
         >>> from jaxgait.motion.capture.events import events_of, mark_warnings
@@ -125,7 +125,7 @@ def mark_warnings(leg: Leg, events: StrideEvents) -> list[str]:
 def behind(
     strikes: Float[np.ndarray, " strikes"], offs: Float[np.ndarray, " offs"], motion: MotionEvents
 ) -> float | None:
-    """Time in s by which the motion is behind heel strikes and toe-offs in s, less `EARLY`; None unless both show it.
+    """Lag in s of the motion behind heel strikes and toe-offs in s, corrected for `EARLY`; None unless both show it.
 
     Examples:
         >>> import numpy as np
@@ -143,7 +143,7 @@ def behind(
 
 
 def _exact(leg: Leg, load: Load | None) -> tuple[np.ndarray, np.ndarray, str, list[str]]:
-    """Heel strikes and toe-offs in s that were measured or marked, by what, and notes of marks that are left out."""
+    """Heel strikes and toe-offs in s by force or else by marks, which of the two, and notes on the marks."""
     if load is not None:
         starts = np.array([c.start for c in load.stances])
         ends = np.array([c.end for c in load.stances])
@@ -157,14 +157,14 @@ def _exact(leg: Leg, load: Load | None) -> tuple[np.ndarray, np.ndarray, str, li
 
 
 def _once(times: Sequence[float]) -> tuple[np.ndarray, list[float]]:
-    """Times in s of marks, those within `SAME_EVENT` merged to their mean, and the means that were so merged."""
+    """Times in s of marks, with those within `SAME_EVENT` merged to their mean, and the means of merged ones."""
     at = np.sort(times)
     groups = np.split(at, np.flatnonzero(np.diff(at) > SAME_EVENT) + 1) if at.size else []
     return np.array([x.mean() for x in groups]), [float(x.mean()) for x in groups if x.size > 1]
 
 
 def _marked(recording: Recording) -> tuple[dict[tuple[str, str], list[float]], list[str]]:
-    """Times in s of the laboratory's marks by side and event, and notes of those that are left out."""
+    """Times in s of the laboratory's marks by side and event, and notes on those that are left out."""
     times: dict[tuple[str, str], list[float]] = {(s, e): [] for s in ("right", "left") for e in ("strike", "off")}
     unknown, outside = [], []
     first, last = recording.time[0] - 0.5 / recording.rate, recording.time[-1] + 0.5 / recording.rate
@@ -196,7 +196,7 @@ def _event(mark: Mark) -> tuple[str, str] | None:
 
 
 def with_strikes(recording: Recording, side: str, times: Sequence[float] | Float[np.ndarray, " strikes"]) -> Recording:
-    """The recording with heel strikes of a foot at some times in s, instead of those that the laboratory marked.
+    """The recording with heel strikes of a foot at the given times in s, instead of those that the laboratory marked.
 
     Raises:
         ValueError: for another side than right or left, and for times outside of the recording.
@@ -219,7 +219,7 @@ def with_strikes(recording: Recording, side: str, times: Sequence[float] | Float
 
 
 def _merged(exact: np.ndarray, motion: np.ndarray, name: str) -> tuple[np.ndarray, list[str], float]:
-    """Exact times, those of the motion where no exact one is near, and the shift in s of the latter."""
+    """Exact times, and shifted ones of the motion where no exact one is near; their sources; and the shift in s."""
     pairs = [(t, exact[np.argmin(np.abs(exact - t))]) for t in motion]
     near = [e - t for t, e in pairs if abs(e - t) < SAME_EVENT]
     shift = float(np.median(near)) if near else 0.0

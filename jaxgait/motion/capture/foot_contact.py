@@ -20,9 +20,9 @@ from jaxgait.motion.norms import inside
 from jaxgait.motion.recording import Recording
 
 STANDING = (0.15, 0.45)
-"""Shares of a stride between which the front of the foot stands on the ground, also while the heel rises."""
+"""Shares of a stride between which the front of the foot stands on the ground, even while the heel rises."""
 LEAST_STEP = 0.3
-"""Distance in m of two footholds that show a slope."""
+"""Least distance in m between two footholds that show a slope."""
 LEAST_RISE = 0.015
 """Difference in m of the heights of the first and the last foothold above which the ground slopes.
 
@@ -56,7 +56,7 @@ class Foothold(NamedTuple):
 
 
 def footholds(leg: Leg) -> list[Foothold]:
-    """Where the foot of a leg stands, by the heel strikes of the motion; none unless there are two of them.
+    """The footholds of a leg, one after each heel strike by the motion; none unless there are two strikes.
 
     Examples:
         >>> from jaxgait.motion.capture.foot_contact import footholds
@@ -89,11 +89,11 @@ def level_legs(recordings: Sequence[Recording], side: str, options: Options) -> 
     """The leg of a side in every recording, and the other one if it was recorded, turned so that the ground is level.
 
     Raises:
-        MotionFormatError: as `leg_of`, for the leg of the side.
+        MotionFormatError: as in `leg_of`, for the leg of the side.
     """
     found = [(leg_of(recording, side, options), _other_leg(recording, side, options)) for recording in recordings]
     slopes = slopes_of([[leg for leg in pair if leg is not None and leg.foot is not None] for pair in found])
-    # from the recordings as they were given: that of a leg lacks the positions that are named in its warnings
+    # from the original recordings: a leg's own lacks the positions that its warnings name
     turned = lambda recording, leg, slope: leg_of(recording, leg.side, options, slope) if slope else leg
     return [
         (turned(recording, own, slope), None if other is None else turned(recording, other, slope))
@@ -112,26 +112,26 @@ class _Ground(NamedTuple):
     """The ground under a trial."""
 
     slope: float
-    """In rad, as the footholds have it, positive uphill; also where it cannot be distinguished from 0."""
+    """In rad, by the footholds, positive uphill; also if it cannot be distinguished from 0."""
     travel: float
     """Distance in m between the first and the last foothold of a foot; 0 if no foot has two of them."""
     slopes: bool
     """Whether it slopes."""
     forward: Float[np.ndarray, " 3"] | None
-    """Path of a walk overground, in the axes of the laboratory."""
+    """Direction of a walk overground, in the axes of the laboratory; None for other walks."""
 
 
 def slopes_of(trials: Sequence[Sequence[Leg]]) -> list[float]:
-    """Slope of the ground in rad under every trial by both feet, positive uphill; 0 if it does not differ from level.
+    """Slope of the ground in rad under each trial, by both feet, positive uphill; 0 if it does not differ from level.
 
     Overground it is that of the footholds, if the hip rises with them; on a belt that of the standing feet's paths. A
-    trial overground that is too short to show a slope has the median one of the others along the same line.
+    trial overground that is too short to show a slope gets the median slope of the others along the same line.
     """
     grounds = [_ground(legs) for legs in trials]
-    return [one.slope if one.slopes else _of_the_others(one, grounds) for one in grounds]
+    return [one.slope if one.slopes else _slope_of_others(one, grounds) for one in grounds]
 
 
-def _of_the_others(one: _Ground, grounds: Sequence[_Ground]) -> float:
+def _slope_of_others(one: _Ground, grounds: Sequence[_Ground]) -> float:
     """Median slope in rad of trials along the same line, there or back; 0 if the footholds of this one contradict."""
     if one.forward is None:
         return 0.0

@@ -14,11 +14,11 @@ from jaxgait.support.checks import first_few
 SHORTEST = 0.02
 """Time in s for which a marker repeats its position before this counts as lost."""
 FINE = 5e-5
-"""Last digit of a file in m, below which only a marker at rest repeats its position."""
+"""Last digit of a file in m below which a moving marker never repeats its position."""
 MAX_MARKER_SPEED = 20.0
 """Speed in m/s that no marker reaches, not even on a sprinter's foot."""
 MANY = 0.05
-"""Share of the frames above which stretches that repeat whole frames are no chance."""
+"""Number of stretches that repeat whole frames, as a share of all frames, above which they are not due to chance."""
 LEFT_BEHIND = 0.02
 """Distance in m that a neighbouring marker moves while this one is at rest, beyond what rotation explains."""
 
@@ -28,10 +28,10 @@ def repeated_positions(
 ) -> list[tuple[int, int]]:
     """Half-open ranges of frames in which a lost marker only repeats its last position in m.
 
-    A standing foot repeats its position, too, if a file has few digits, but gets going from rest: its first step is
-    smaller than the next one. A marker that was lost makes up for all of them in its first step. If no step follows, or
-    the marker comes back to where it was lost, one `neighbour` that moves on shows that it is left behind. A position
-    to or from which the marker jumps is a code for missing values, also in the first of these frames.
+    A standing foot repeats its position, too, if a file has few digits, but it starts from rest: its first step is
+    smaller than the next one. A marker that was lost makes up for all missed steps in its first one. If no step
+    follows, or the marker comes back to where it was lost, a `neighbour` that moves on shows that it is left behind. A
+    position to or from which the marker jumps is a code for missing values, even in the first of these frames.
 
     Args:
         values: positions.
@@ -62,13 +62,13 @@ def repeated_positions(
 
 
 def _digit(values: np.ndarray) -> float:
-    """The smallest difference of two coordinates in m: the last digit of the file, or less than any."""
+    """The smallest difference of two coordinates in m: that of the file's last digit, if there are many values."""
     apart = [np.diff(np.unique(x[np.isfinite(x)])) for x in values.T]
     return float(min((x.min() for x in apart if x.size), default=np.inf))
 
 
 def without_repeats(recording: Recording, names: Collection[str]) -> tuple[Recording, list[str]]:
-    """The recording with gaps where one of these markers only repeats a position, and a warning of them, if any.
+    """The recording with gaps where one of these markers only repeats a position, and a warning about them, if any.
 
     Examples:
         >>> import numpy as np
@@ -98,7 +98,7 @@ def without_repeats(recording: Recording, names: Collection[str]) -> tuple[Recor
 
 
 def frame_warnings(recording: Recording) -> list[str]:
-    """A warning of frames that only repeat the one before, in all markers, or in all angles; empty without many.
+    """A warning about frames that repeat the one before in all markers, or else in all angles; empty unless many do.
 
     Examples:
         >>> import numpy as np

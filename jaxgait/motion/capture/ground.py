@@ -19,12 +19,12 @@ from jaxgait.support.checks import count_of
 MIN_CONTACT = 0.15
 """Shortest contact in s."""
 MAX_STANCE_SHARE = 0.85
-"""Share of the stride longer than the stance of any walker."""
+"""Share of the stride that no walker's stance exceeds."""
 LEAST_FORCE = 49.0
 """Vertical force in N over the squared body height in m that every walker exceeds: half the weight at 10 kg/m^2."""
 FAINT, FAINT_SHARE = 50.0, 0.2
 """Vertical force in N, and share of the largest one of a contact, below which its centre of pressure may be noise (in
-a measured walk 170 mm ahead at 10 N), or not written (programs write 0 or nothing at 10 to 50 N). The smaller counts.
+a measured walk 170 mm ahead at 10 N), or not written (programs write 0 or nothing at 10 to 50 N). The smaller applies.
 """
 MAX_SLANT = math.radians(45.0)
 """Angle in rad of the mean force of a plate from the vertical above which its axes are not those of the markers."""
@@ -44,7 +44,7 @@ class PlateContact(NamedTuple):
     end: float
     """Times in s; NaN where the record begins or ends in contact, or a gap of the force hides it."""
     number: int
-    """Of the plate among the recording's forces: several may have one name."""
+    """Index of the plate among the recording's forces: several may have the same name."""
 
 
 class Load(NamedTuple):
@@ -65,7 +65,7 @@ class Load(NamedTuple):
 
 
 def least_force(leg: Leg) -> float:
-    """Vertical force in N that every walker exceeds whose hip is as high as that of the leg.
+    """Vertical force in N that every walker exceeds whose hip is as high as the leg's.
 
     Examples:
         >>> from jaxgait.motion.capture.ground import least_force
@@ -155,7 +155,7 @@ class _Step(NamedTuple):
 
 
 def _stances(steps: list[_Step]) -> list[list[_Step]]:
-    """The contacts in order of time, those with two plates at once, or with one after the other, together."""
+    """The contacts in order of time, grouped if they are on two plates at once, or on one right after the other."""
     found: list[list[_Step]] = []
     for step in sorted(steps, key=lambda step: step.first):
         if found and step.first <= max(other.last for other in found[-1]) + LONGEST_GAP:
@@ -170,7 +170,7 @@ def _lasts(stance: list[_Step]) -> float:
 
 
 def _cut_off(stance: list[_Step]) -> bool:
-    """Whether the record begins or ends in it: it may be short, and still has a toe-off or a heel strike."""
+    """Whether the record begins or ends in a stance: it may be short, and still has a toe-off or a heel strike."""
     whole = _joined(stance)
     return bool(np.isfinite(whole.start) != np.isfinite(whole.end))
 
@@ -205,10 +205,10 @@ def stretches(
 def _to_the_ends(
     faded: np.ndarray, samples: int, start: int, end: int, others: tuple[int | None, int | None]
 ) -> tuple[int, int]:
-    """The samples of a contact, extended at both ends until the force has faded, in one of the `faded` samples.
+    """The samples of a contact, extended at both ends to the nearest of the `faded` samples.
 
-    On a plate that is not zeroed no force fades: then half-way to the end of the contact before it and to the start of
-    the one after it (`others`), or to the ends of the record.
+    On a plate that is not zeroed no force fades: the contact is then extended half-way to the end of the one before it
+    and to the start of the one after it (`others`), or to the ends of the record.
     """
     left, right = others[0] or 0, samples if others[1] is None else others[1]
     bounds = np.searchsorted(faded, [left, start, end, right])
@@ -228,7 +228,7 @@ def _contact(plate: GroundReaction, number: int, start: int, end: int) -> PlateC
 def _ours(leg: Leg, plate: GroundReaction, start: int, end: int) -> bool:
     """Whether a contact is of the leg's own foot: by centre of pressure, else by the plate's name, else by time.
 
-    A short one, which may be noise or a brush of the other foot, needs a centre of pressure.
+    A short contact, which may be noise or a brush of the other foot, needs a centre of pressure.
     """
     own, other = distances(leg, plate, start, end)
     if np.isfinite(own):
@@ -243,7 +243,7 @@ def _ours(leg: Leg, plate: GroundReaction, start: int, end: int) -> bool:
 
 
 def distances(leg: Leg, plate: GroundReaction, start: int, end: int) -> tuple[float, float]:
-    """Median horizontal distances in m of the own and the other foot from the centre of pressure; NaN if unknown.
+    """Median horizontal distances in m of the leg's own and the other foot from the centre of pressure; NaN if unknown.
 
     The contact's samples are `start:end`.
     """
@@ -258,7 +258,7 @@ def distances(leg: Leg, plate: GroundReaction, start: int, end: int) -> tuple[fl
 
 
 def _side_of(plate: str) -> str | None:
-    """The side in the name of a plate, such as "Right Plate", "plate_r" or "FPLeft", and not in "Plate R&D"."""
+    """The side in the name of a plate, such as "Right Plate", "plate_r" or "FPLeft", but not in "Plate R&D"."""
     words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", plate)}
     alone = set(re.split(r"[\s._\-()\[\]:\d]+", plate.lower()))
     sides = [side for side in ("right", "left") if side in words or side[0] in alone]
@@ -294,10 +294,10 @@ def _firm(vertical: np.ndarray, ahead: np.ndarray) -> np.ndarray:
 
 
 def _averaged(leg: Leg, time: np.ndarray, pressed: np.ndarray) -> tuple[slice, np.ndarray]:
-    """Frames that a contact touches, and its signals averaged over each: differences of impulse over its time."""
+    """The frames that a contact touches, and its signals averaged over each, by differences of their integrals."""
     step = 1.0 / leg.recording.rate
     edges = np.append(leg.recording.time - 0.5 * step, leg.recording.time[-1] + 0.5 * step)
-    there = (time >= edges[0]) & (time <= edges[-1])  # no marker is known beyond the frames, and no moment
+    there = (time >= edges[0]) & (time <= edges[-1])  # beyond the frames, no markers are known, and no moments
     first, last = np.searchsorted(edges[1:], time[0], "right"), np.searchsorted(edges[:-1], time[-1], "left")
     if first >= last or not there.any():
         return slice(0, 0), np.zeros((0, pressed.shape[1]))

@@ -16,7 +16,7 @@ from jaxgait.motion.stride import embedded_stride
 
 
 def with_hip_path(recording: Recording, sides: Sequence[str], options: Options, speed: float | None) -> Recording:
-    """The recording with `pelvis_tx` and `pelvis_ty`, if it has the other angles of a leg, and no such markers.
+    """The recording with `pelvis_tx` and `pelvis_ty`, if it has the other angles of a leg, and no markers of one.
 
     The hip progresses at the walking speed, in m/s, and moves in every stride as in the embedded gait of the nearest
     speed; a pelvis that was not recorded is level. A warning says so. Heel strikes are those that are marked, otherwise
@@ -80,7 +80,7 @@ def with_hip_path(recording: Recording, sides: Sequence[str], options: Options, 
     return dataclasses.replace(
         recording,
         angles=angles,
-        forces=tuple(plate._replace(point=None) for plate in recording.forces),  # the leg is not where it was
+        forces=tuple(plate._replace(point=None) for plate in recording.forces),  # they would not be below this leg
         warnings=(*recording.warnings, warning),
         assumed_path=AssumedPath(gait.name, speed),
     )

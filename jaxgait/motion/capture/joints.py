@@ -19,7 +19,7 @@ STRAIGHT = math.radians(12)
 """Largest knee angle of a standing trial that is treated as an offset of the knee's markers."""
 AUTO, KEEP, ZERO = "auto", "keep", "zero"
 STANDING_KNEE = (AUTO, KEEP, ZERO)
-"""What becomes of the knee angle of a standing trial: removed up to `STRAIGHT`, kept, or removed whatever it is."""
+"""Treatments of the knee angle of a standing trial: removed up to `STRAIGHT`, kept, or removed whatever it is."""
 
 
 class Joints(NamedTuple):
@@ -50,7 +50,7 @@ def hip_centre(markers: Markers, marker_set: MarkerSet, side: str, regression: s
     """The hip joint centre from ASIS and PSIS (or sacrum), in the markers' axes.
 
     Harrington et al. 2007 (J Biomech 40:595-602): 0.24 PD + 9.9 mm behind, 0.30 PW + 10.9 mm below and 0.33 PW + 7.3 mm
-    lateral of the middle of the ASIS; PW is the distance of the ASIS, PD that from their middle to that of the PSIS.
+    lateral of the middle of the ASIS; PW is the distance between the ASIS, PD that of their middle from the PSIS's.
     Bell et al. 1990 (J Biomech 23:617-621): 0.19 PW behind, 0.30 PW below, 0.36 PW lateral.
 
     Examples:
@@ -121,7 +121,7 @@ def _hip(markers: Markers, marker_set: MarkerSet, side: str, regression: str, no
 
 
 def _joint(markers: Markers, roles: Mapping[str, str], name: str, notes: list[str]) -> Track | None:
-    """The centre between the markers of a joint; its lateral marker alone is near it in the sagittal plane."""
+    """The centre of a joint, or between its markers, or its lateral marker, which is close in the sagittal plane."""
     if f"{name}_centre" in roles:
         return markers[roles[f"{name}_centre"]]
     if f"{name}_lateral" not in roles:
@@ -154,7 +154,7 @@ def stand(
 
 
 def _carried(markers: Markers, standing: Standing) -> tuple[Track, Track]:
-    """Knee and ankle by the rigid motion that brings the cluster from the standing trial to where it is (Kabsch)."""
+    """Knee and ankle, moved rigidly with the cluster from the standing trial to each frame (Kabsch)."""
     names = [name for name in standing.cluster if name in markers]
     before = np.stack([standing.cluster[name] for name in names])
     now = np.stack([markers[name] for name in names], axis=1)

@@ -39,7 +39,7 @@ class Options:
     "keep" subtracts nothing (for people who cannot straighten the knee), and "zero" subtracts any angle."""
 
     def markers(self, recording: Recording, side: str) -> MarkerSet:
-        """The markers of a leg in a recording; in that of a walk, the standing trial may carry knee and ankle."""
+        """The markers of a leg in a recording; except in the standing trial, a cluster may carry knee and ankle."""
         carried = self.static is not None and recording is not self.static
         return find(seen(recording), side, carried, self.own_map)
 
@@ -58,7 +58,7 @@ class Options:
 
 
 def seen(recording: Recording) -> list[str]:
-    """The markers that have a position in some frame: others make no leg."""
+    """The markers that have a position in some frame; others cannot be part of a leg."""
     return [name for name, x in recording.markers.items() if np.isfinite(x).all(axis=1).any()]
 
 

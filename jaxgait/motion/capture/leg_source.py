@@ -17,7 +17,7 @@ from jaxgait.support.checks import first_few
 MOST_NAMED = 12
 """Names of a recording that an error lists."""
 ALIKE = 0.65
-"""Least similarity of a column's name to that of a joint angle which it may be."""
+"""Least similarity of a column's name to that of a joint angle that it may be meant to be."""
 
 
 def leg_of(recording: Recording, side: str, options: Options = Options(), slope: float = 0.0) -> Leg:
@@ -67,7 +67,7 @@ def leg_of(recording: Recording, side: str, options: Options = Options(), slope:
 
 
 def _advice_to_rename(lacks: Sequence[str], recording: Recording) -> str:
-    """Which columns may be the joint angles that a leg lacks: of Plug-in Gait or with similar names; or empty."""
+    """Advice on columns that may be the missing joint angles: of Plug-in Gait, or with similar names; or empty."""
     side = lacks[0][-1].upper()
     gait = {"hip_flexion": "Hip", "knee_angle": "Knee", "ankle_angle": "Ankle"}
     begins = {name: f"{side}{gait[name[:-2]]}Angles".lower() for name in lacks}
@@ -82,14 +82,14 @@ def _advice_to_rename(lacks: Sequence[str], recording: Recording) -> str:
 
 
 def _advice_to_take(side: str, recording: Recording) -> str:
-    """How to use the leg that is there; without a path of the hip, its speed has to be given."""
+    """Advice to use the leg that is there; without a path of the hip, the speed has to be given."""
     speed = "" if recording.markers or has_angles(recording, side) else " --speed 1.2"
     call = f"`jaxgait motion {recording.file} --leg {side}{speed} --out walk.json`"
     return f"the {side} leg is there (side={side!r}): {call}, then `--motion walk.json`"
 
 
 def _upright(leg: Leg, warnings: Sequence[str]) -> Leg:
-    """The leg with more warnings, and the forces of all plates upward, with notes on those that were not."""
+    """The leg with additional warnings, and with the forces of all plates upward; notes name those reversed."""
     recording, notes = upward(leg.recording, leg.axes.rotation[1])
     return dataclasses.replace(leg, recording=recording, notes=leg.notes + notes, warnings=(*leg.warnings, *warnings))
 

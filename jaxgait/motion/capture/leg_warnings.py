@@ -28,13 +28,13 @@ delayed by 30 ms, 0.025 of a stride, have 0.02 or more.
 EXPLAINED_SHARE = 0.75
 """Share of a segment's change of length that a lag must explain."""
 MAX_CROSSING = 0.02
-"""Median distance in m of a knee or ankle marker beyond the middle of the pelvis; feet that cross come near it only."""
+"""Median distance in m of a knee or ankle marker beyond the middle of the pelvis; feet that cross only come near it."""
 MAX_OBLIQUITY = 0.02
 """Mean difference in m of the heights of both ASIS; measured walks have up to 0.013."""
 
 
 PARTS = np.linspace(0.0, 1.0, 101)
-"""Times at which a stride is looked at, as shares of it."""
+"""Times at which a stride is sampled, as shares of it."""
 MAX_TURN = np.radians(15.0)
 """Mean angle in rad of the pelvis to the direction of travel in a stride; three measured walks have up to 2 deg."""
 PELVIS_WIDTH = (0.12, 0.38)
@@ -44,7 +44,7 @@ FLAT_LINES = (math.radians(-18.0), math.radians(10.0))
 MAX_SIDE_DIFFERENCE = {("hip", "knee"): 0.06, ("knee", "ankle"): 0.06, ("ankle", "heel"): 0.25}
 """Relative difference of distances in both legs; up to 0.03, 0.04 and 0.06 in three people."""
 SHORTEST_STANCE = 0.5
-"""Share of the stride below which a foot is on the ground in running, and not in walking, which has double support."""
+"""Stance as a share of the stride below which the gait is running: walking has double support."""
 
 
 def marker_warnings(leg: Leg, options: Options, stride_time: float) -> list[str]:
@@ -56,7 +56,7 @@ def marker_warnings(leg: Leg, options: Options, stride_time: float) -> list[str]
 
 
 def turn_warnings(leg: Leg, options: Options, kept: Sequence[StrideCurve]) -> list[str]:
-    """A warning of strides of a leg's trial in which the pelvis does not face along the path; empty if it does."""
+    """A warning about strides in which the pelvis does not face along the path; empty if there are none."""
     marker_set = options.markers(leg.recording, leg.side)
     if leg.joints is None or len(marker_set.asis) < 2 or _narrow(leg, marker_set):
         return []
@@ -110,7 +110,7 @@ def _askew(leg: Leg, marker_set: MarkerSet) -> list[str]:
 
 
 def _crossed(leg: Leg, marker_set: MarkerSet) -> list[str]:
-    """A warning of markers of knee and ankle on the other side of the pelvis."""
+    """A warning about markers of knee and ankle on the wrong side of the pelvis."""
     if len(marker_set.asis) < 2:
         return []
     markers, outward = leg.recording.markers, leg.axes.rotation[2] * (1.0 if leg.side == "right" else -1.0)
@@ -163,7 +163,7 @@ def segment_warnings(lengths: Mapping[str, float], mass: float | None) -> list[s
 
 
 def side_warnings(leg: Leg, other: Leg | None) -> list[str]:
-    """A warning of distances in both legs that differ by more than their sides do; empty if one has no markers."""
+    """A warning about distances that differ between the legs more than usual; empty if one has no markers."""
     if other is None or leg.joints is None or other.joints is None:
         return []
     found = []
@@ -179,7 +179,7 @@ def side_warnings(leg: Leg, other: Leg | None) -> list[str]:
 
 
 def flat_warnings(line: float) -> list[str]:
-    """A warning of a foot whose line, at an angle in rad, is too steep to be flat when its angles are set to 0."""
+    """A warning if the foot's line, at an angle in rad, is too steep to be flat where its angle is set to 0."""
     if inside(line, FLAT_LINES) or math.isnan(line):
         return []
     word = "falls" if line < 0 else "rises"

@@ -97,7 +97,7 @@ def known() -> dict[str, dict[str, list[str]]]:
 PELVIS = ("asis", "psis", "sacrum", "hip_centre", "trochanter")
 """Roles of markers on the pelvis and the hips."""
 _PARTS = {"RFOOT", "LFOOT"}
-"""Names of the known sets that are merely parts of the body, as names of plates may be."""
+"""Names in the known sets that are merely parts of the body, as names of force plates may be."""
 
 
 @functools.cache
@@ -141,7 +141,7 @@ def plain(name: str) -> str:
 
 
 def spellings(names: Iterable[str]) -> dict[str, str]:
-    """Plain names, also with the side moved to the front, to the names as they are; the first one counts.
+    """A mapping from plain names, also with the side moved to the front, to the names as written; the first one counts.
 
     Examples:
         >>> from jaxgait.motion.capture.maps import spellings

@@ -32,16 +32,16 @@ In seven measured walks of four people it is 0.019 to 0.040 high.
 SOLE_DEPTH = 0.03
 """Height in m of the lowest marker of a foot above its sole, where the floor has to be found from it."""
 SKIN_STEP, SKIN_SPEED, SKIN_SHIFT = 0.02, 0.1, 0.05
-"""Change in m of the distance of two markers of a segment that skin does not explain: at once, per second, and at most.
+"""Change in m of the distance between two markers of a segment that skin explains: at once, per second, and at most.
 
 From frame to frame it is up to 0.008 in seven measured walks of four people, and up to 0.023 over a whole walk.
 """
 NOISE_STEPS = 8.0
-"""The same in medians of the changes from frame to frame, for noisy markers."""
+"""The same for noisy markers, as a multiple of the median change from frame to frame."""
 
 
 def from_markers(recording: Recording, side: str, marker_set: MarkerSet, options: Options, slope: float) -> Leg:
-    """The leg of markers, whose positions are in m, with warnings of what looks wrong with them."""
+    """The leg from markers, whose positions are in m, with warnings about what looks wrong with them."""
     other = options.markers(recording, OTHER_SIDE[side])
     names = marker_set.names | {*other.of("heel", "toe", "ankle_lateral")}
     recording, repeated = without_repeats(recording, sorted(names))
@@ -120,9 +120,9 @@ def _smooth(
 
 
 def _jumps(recording: Recording, marker_set: MarkerSet, names: list[str]) -> list[str]:
-    """Warnings of markers that move faster from frame to frame than any limb, or apart from others of their segment."""
+    """Warnings about markers that move faster than any limb, or whose distance from others of their segment jumps."""
     fast: dict[str, str] = {}
-    stay: list[int] = []  # the first jump of each marker that does not jump back, as it does from a code
+    stay: list[int] = []  # first jumps of markers that do not jump back, as from a code
     for name in names:
         move = np.diff(recording.markers[name], axis=0)
         step = np.linalg.norm(move, axis=1)
@@ -141,7 +141,7 @@ def _jumps(recording: Recording, marker_set: MarkerSet, names: list[str]) -> lis
 
 
 def _apart(recording: Recording, marker_set: MarkerSet, done: set[str]) -> list[str]:
-    """The jumps of distances on one segment, the largest first; each marker once, and none of those that are done."""
+    """The jumps of distances on one segment, the largest first; each marker once, and none of those in `done`."""
     found = []
     for pair in (pair for names in marker_set.segments for pair in itertools.combinations(dict.fromkeys(names), 2)):
         one, other = (recording.markers[name] for name in pair)
@@ -163,7 +163,7 @@ def _apart(recording: Recording, marker_set: MarkerSet, done: set[str]) -> list[
 
 
 def _floor(markers: Mapping[str, np.ndarray], marker_set: MarkerSet, ramp: bool) -> float:
-    """Offset in m that puts the floor at zero height; 0 if it is there, which a ramp is at one place at most."""
+    """Offset in m that puts the floor at zero height; 0 if it is there already, as a ramp is at one place at most."""
     lowest = float(min(np.nanpercentile(markers[name][:, 1], 5) for name in marker_set.of("heel", "toe")))
     return 0.0 if FLOOR[0] <= lowest <= FLOOR[1] and not ramp else SOLE_DEPTH - lowest
 

@@ -26,13 +26,13 @@ from jaxgait.motion.capture.zeni import MotionEvents
 from jaxgait.motion.recording import GroundReaction, known_median, runs
 
 MAX_CENTRE_DISTANCE = 50.0
-"""Distance in m of a centre of pressure from the origin that no laboratory has."""
+"""Distance in m of a centre of pressure from the origin that is not reached in any laboratory."""
 MAX_OFFSET = 10.0
 """Vertical force in N that a zeroed plate does not show while unloaded."""
 MAX_NOISE = 8.0
 """Standard deviation in N of the vertical force on an unloaded plate; up to 1 in measured walks."""
 UNLOADED_TIME = 0.1
-"""Time in s without a contact after which a plate is unloaded: shorter gaps are a foot that comes or goes."""
+"""Time in s without a contact after which a plate is unloaded: in shorter gaps, a foot comes or goes."""
 MIN_PUSH = 0.02
 """Ratio of mean horizontal to vertical force above which braking and propulsion can be distinguished."""
 MAX_CLOCK_SHIFT = 0.03
@@ -40,10 +40,10 @@ MAX_CLOCK_SHIFT = 0.03
 MAX_STANCE_RATIO = 1.12
 """Warn if stance by the motion is longer or shorter than by the force by more than this factor."""
 OFF_THE_FOOT = {"behind the heel": 0.03, "ahead of the toe marker": 0.05, "beside the line from heel to toe": 0.08}
-"""Distances in m of the centre of pressure from the markers that no foot reaches: heel and toe in 5 % of a contact, and
-the line in the median. In eight contacts of three people they are -0.016, 0.021 and 0.049 or less."""
+"""Distances in m of the centre of pressure that no foot reaches: from the markers of heel and toe in 5 % of a contact,
+and from their line in the median. In eight contacts of three people they are -0.016, 0.021 and 0.049 or less."""
 MAX_SURFACE_HEIGHT = 0.02
-"""Height in m of the plates' surface from the floor above which they differ; up to 0.008 in measured walks."""
+"""Distance in m of the plates' surface from the floor above which to warn; up to 0.008 in measured walks."""
 MIN_PRESSURE_PATH = 0.02
 """Least distance in m that the centre of pressure moves forward of the ankle in the middle half of a contact."""
 
@@ -80,7 +80,7 @@ def _contact_warnings(leg: Leg, load: Load) -> list[str]:
 
 
 def _too_long(load: Load, motion: MotionEvents) -> list[str]:
-    """A warning of contacts that are longer than any stance, and not used."""
+    """A warning about contacts that are longer than any stance, and are not used."""
     stride = float(np.median(np.diff(motion.strikes))) if motion.strikes.size > 1 else np.inf
     lines = [
         f"a contact of {c.end - c.start:.2f} s on {c.plate}, in strides of {stride:.2f} s" for c in load.too_long[:1]
@@ -112,7 +112,7 @@ def _clocks(contacts: list[PlateContact], motion: MotionEvents) -> list[str]:
 
 
 def _slanted(leg: Leg) -> list[str]:
-    """A warning of plates whose axes are not those of the markers, so that their forces are not used."""
+    """A warning about plates whose axes are not those of the markers, and whose forces are therefore not used."""
     wrong = [plate for plate in leg.recording.forces if slanted(leg, plate)]
     if not wrong:
         return []
@@ -125,7 +125,7 @@ def _slanted(leg: Leg) -> list[str]:
 
 
 def _away(leg: Leg) -> list[str]:
-    """A warning of forces that were all recorded before the frames, or after them."""
+    """A warning if all forces were recorded before the frames, or after them."""
     time, plates = leg.recording.time, leg.recording.forces
     first, last = min(plate.time[0] for plate in plates), max(plate.time[-1] for plate in plates)
     if first <= time[-1] and last >= time[0]:
@@ -135,7 +135,7 @@ def _away(leg: Leg) -> list[str]:
 
 
 def _scale(leg: Leg, load: Load | None) -> list[str]:
-    """Warns if the forces have an implausible unit, so that none is used."""
+    """A warning if no force is used because the unit of forces or centres of pressure is implausible."""
     plates = leg.recording.forces
     if load is not None or not plates:
         return []
@@ -175,7 +175,7 @@ def _zero(leg: Leg, plate: GroundReaction) -> Iterator[str]:
 
 
 def _surface(leg: Leg, plates: Sequence[GroundReaction]) -> list[str]:
-    """A warning of plates whose surface is not the floor that heights are from; 0 everywhere is none written."""
+    """A warning if the plates' surface is not the floor of all heights; a surface at 0 everywhere was not recorded."""
     if leg.axes.slope or leg.axes.tilt:
         return []
     lift = 0.0 if leg.joints is None else float(np.nanmedian(leg.hip[:, 1] - leg.joints.hip[:, 1]))
@@ -206,7 +206,7 @@ def all_foreign(leg: Leg) -> bool:
 
 
 def _from_feet(leg: Leg, plate: GroundReaction) -> list[float]:
-    """Distance in m of the nearer foot from the centre of pressure, of every contact where both feet are seen."""
+    """Distance in m of the nearer foot from the centre of pressure, for each contact in which both feet are seen."""
     if leg.own_foot is None or leg.other_foot is None:
         return []
     vertical = plate.force @ leg.axes.rotation[1]
@@ -233,7 +233,7 @@ def _contact_curves(leg: Leg, plate: GroundReaction, start: float, end: float) -
 
 
 def _off_the_foot(leg: Leg, plate: GroundReaction, start: float, end: float) -> np.ndarray:
-    """Distances in m of the centre of pressure in a contact behind the heel, ahead of the toe marker, and beside both.
+    """Distances in m of a contact's centre of pressure behind the heel, ahead of the toe marker, and beside their line.
 
     NaN without markers of both, and where the centre of pressure is not known.
     """
@@ -255,7 +255,7 @@ def _off_the_foot(leg: Leg, plate: GroundReaction, start: float, end: float) -> 
 
 
 def _outside(leg: Leg, off: list[np.ndarray]) -> list[str]:
-    """A warning of a centre of pressure that is not under the foot, in the median of some contacts."""
+    """A warning if the centre of pressure, in the median of the contacts, is not under the foot."""
     known = [x for x in off if np.isfinite(x).all()]
     middle = np.median(known, axis=0) if known else np.zeros(3)
     wrong = [
@@ -266,7 +266,7 @@ def _outside(leg: Leg, off: list[np.ndarray]) -> list[str]:
 
 
 def _turned(forces: list[np.ndarray]) -> list[str]:
-    """Warns of horizontal forces that do not look like walking: a foot first brakes, then pushes, along the path."""
+    """A warning if horizontal forces do not look like walking: a foot first brakes, then pushes, along the path."""
     if not forces:
         return []
     share = lambda f, a, b: float(np.mean(f[int(a * len(f)) : int(b * len(f)), 0]) / np.mean(f[:, 1]))
@@ -283,7 +283,7 @@ def _path(ahead: list[np.ndarray]) -> list[str]:
     quarter = lambda x, a: np.nanmedian(x[int(a * len(x)) : int((a + 0.15) * len(x)) + 1])
     known = [
         x for x in ahead if len(x) > 20 and np.isfinite(x[len(x) // 10 : -(len(x) // 10)]).all()
-    ]  # not faint forces
+    ]  # faint forces excluded
     travels = [float(quarter(x, 0.6) - quarter(x, 0.15)) for x in known]
     if not travels or np.median(travels) > MIN_PRESSURE_PATH:
         return []

@@ -1,7 +1,7 @@
-"""What is to be said of the trials of a walk: a table of checks, and one rule for lines that several trials share.
+"""Notes and warnings about the trials of a walk: a table of checks, and a rule for lines that several trials share.
 
-A check looks at one trial of one leg and returns what looks wrong there, one line each: a new one is a line of the
-table. Notes and warnings of reading the trial, and of finding its leg, events and forces, stand before theirs.
+A check looks at one trial of one leg, and returns a line for each thing that looks wrong; a new check is a new line in
+the table. Notes and warnings from reading the trial, and from finding its leg, events and forces, come first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jaxgait.motion.capture.strides import StrideCurve
 from jaxgait.support.checks import count_of
 
 _FIGURE = r"(?<![\w.-])[-+]?\d+(?:\.\d+)?(?!\w)"
-"""A number by itself; digits of a marker's name are none."""
+"""A number by itself, not digits in a marker's name."""
 
 
 class Checked(NamedTuple):
@@ -31,7 +31,7 @@ class Checked(NamedTuple):
     stride_time: float
     """Mean of all kept strides in s."""
     speed: float | None
-    """The given one in m/s, which replaces that of the belt."""
+    """The given walking speed in m/s, if any, which replaces that of the belt."""
 
 
 Check: TypeAlias = Callable[[Checked], Sequence[str]]
@@ -60,7 +60,7 @@ def warnings_of(trials: Sequence[Checked]) -> list[str]:
 
 
 def _known(trials: Sequence[Checked], what: str) -> list[str]:
-    """The notes or the warnings of what was read and measured before, each once."""
+    """The notes or the warnings from reading and measuring the trials, each once."""
     parts = [
         part for c in trials for part in (c.trial.leg.recording, c.trial.leg, c.trial.own.events, c.trial.own.load)
     ]
@@ -68,7 +68,7 @@ def _known(trials: Sequence[Checked], what: str) -> list[str]:
 
 
 def _found(trials: Sequence[Checked], checks: Sequence[Check]) -> list[str]:
-    """The lines of some checks, check by check."""
+    """The lines that the checks return, in the order of the checks."""
     return [line for check in checks for line in merged_lines((c.trial.leg, check(c)) for c in trials)]
 
 

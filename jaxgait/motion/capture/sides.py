@@ -32,11 +32,11 @@ class Foot(NamedTuple):
     load: Load | None
     events: StrideEvents
     speed: float
-    """On a belt, in m/s, as `strides.foot_speed`."""
+    """Backward speed while standing on a belt, in m/s, from `strides.foot_speed`."""
 
 
 class Trial(NamedTuple):
-    """A trial as one leg walks in it."""
+    """A trial from the point of view of one leg."""
 
     own: Foot
     other: Foot | None
@@ -49,7 +49,7 @@ class Trial(NamedTuple):
 
     @property
     def name(self) -> str:
-        """That of the recording, to which strides refer."""
+        """The recording's name, to which strides refer."""
         return self.leg.recording.name
 
     @property
@@ -65,11 +65,11 @@ class SideStrides(NamedTuple):
     cuts: list[StrideCurve]
     """Before they are compared."""
     alone: list[StrideCurve]
-    """Compared with those of their trial."""
+    """Compared with the others of their trial."""
     judged: list[StrideCurve]
-    """Compared with all."""
+    """Compared with all others."""
     ended: list[str]
-    """A note on the end of a single one."""
+    """If there is only one, a note on where it ends."""
 
     @property
     def kept(self) -> list[tuple[Leg, StrideCurve]]:
@@ -81,7 +81,7 @@ class SideStrides(NamedTuple):
 def sides_of(
     recordings: Sequence[Recording], sides: Sequence[str], options: Options, mass: float | None
 ) -> tuple[dict[str, SideStrides], dict[str, MotionFormatError]]:
-    """The strides by side, of those sides that have kept ones, and why the others have not."""
+    """The strides of the sides that have kept ones, and the errors of the other sides."""
     found: dict[str, SideStrides] = {}
     failed: dict[str, MotionFormatError] = {}
     for side in sides:
@@ -101,7 +101,7 @@ def sides_of(
 
 
 def _trials(recordings: Sequence[Recording], side: str, options: Options, done: Sequence[Trial]) -> list[Trial]:
-    """The trials as the leg of a side walks in them; `done` are those of the other one, whose feet are the same."""
+    """The trials for the leg of a side; `done` are those for the other leg, which have the same feet."""
     known = [(t.other, t.own) for t in done if t.other is not None]
     if len(known) == len(recordings):
         return [_trial(own, other) for own, other in known]
@@ -128,7 +128,7 @@ def _strides(trials: list[Trial]) -> SideStrides:
 
 
 def _ended(cuts: list[StrideCurve], trials: Sequence[Trial]) -> tuple[list[StrideCurve], list[str]]:
-    """The strides; a single one ends where its angles repeat best, with a note."""
+    """The strides, of which a single one ends where its angles repeat best, and a note on that."""
     if len([s for s in cuts if not s.reason]) != 1:
         return cuts, []
     i = next(i for i, s in enumerate(cuts) if not s.reason)
@@ -143,7 +143,7 @@ def _ended(cuts: list[StrideCurve], trials: Sequence[Trial]) -> tuple[list[Strid
 
 
 _LETTERS = 285
-"""Most letters of why there is no stride, with the advice: with the name of a file, an error of some 300."""
+"""Most characters of the reason for having no stride, with the advice: with a file's name, the error has some 300."""
 
 
 def _no_stride(trials: Sequence[Trial], strides: Sequence[StrideCurve]) -> MotionFormatError:
@@ -178,7 +178,7 @@ def _strikes(trial: Trial) -> str:
 
 
 def without_strides(found: SideStrides) -> list[str]:
-    """A warning of every trial that has no usable stride of its own, with the reason."""
+    """A warning about each trial that has no usable stride, with the reason."""
     sound = {s.trial for s in found.alone if not s.reason}
     return [_unused(t, found.alone) for t in found.trials if t.name not in sound]
 
@@ -192,13 +192,13 @@ def _unused(trial: Trial, strides: Sequence[StrideCurve]) -> str:
 
 
 def lengths_of(trials: Sequence[Trial], strides: Sequence[StrideCurve]) -> dict[str, dict[str, float]]:
-    """Lengths in m of the segments by trial, of those that have kept strides."""
+    """Lengths in m of the segments, by trial, for trials with kept strides."""
     kept = cutting.by_trial([s for s in strides if not s.reason])
     return {t.name: segments_of(kept[t.name], marked=False) for t in trials if t.name in kept}
 
 
 def segments_of(kept: Sequence[StrideCurve], *, marked: bool) -> dict[str, float]:
-    """Lengths in m over the kept strides, and if markers show it, where ankle, heel and toe are in the flat foot."""
+    """Mean lengths in m over the kept strides, and if `marked`, where ankle, heel and toe are in the flat foot."""
     mean = lambda a, b: float(np.mean([np.hypot(*(s.points[a] - s.points[b]).T) for s in kept]))
     lengths = {"thigh_m": mean("hip", "knee"), "shank_m": mean("knee", "ankle")}
     flat = lambda name: np.mean([s.points[name][cutting.FLAT] for s in kept], axis=(0, 1))

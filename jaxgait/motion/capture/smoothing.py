@@ -18,9 +18,9 @@ from jaxgait.support.checks import first_few
 DEFAULT_CUTOFF = 8.0
 """Cut-off frequency in Hz of the low-pass filter, usual for walking (Winter 2009, chapter 3)."""
 PASSES = (math.sqrt(2.0) - 1.0) ** 0.25
-"""Ratio of the cut-offs of two passes of a second-order Butterworth filter and of one, 0.802."""
+"""Cut-off of two passes of a second-order Butterworth filter over that of one pass, 0.802."""
 HIGHEST_CUTOFF = 0.48
-"""Cut-off per frame rate from which nothing is left to filter: the limit is 0.5."""
+"""Cut-off over frame rate from which nothing is left to filter: the limit is 0.5."""
 LOWEST_CUTOFF = 4.0
 """Cut-off frequency in Hz below which a low-pass filter removes part of the gait."""
 LEAST_RATE = 18.0
@@ -30,10 +30,10 @@ MAX_GAP = 0.2
 BLOCK = 0.01
 """Time in s over which the frames next to a gap are averaged: more frames average out more noise."""
 SUPPORT = 10
-"""Blocks on each side of a gap that its spline goes through: 0.1 s, or as many frames at less than 100 Hz."""
+"""Blocks on each side of a gap through which its spline goes: 0.1 s, or as many frames at less than 100 Hz."""
 
 REACH = 80
-"""Frames on each side of the wanted times that a spline goes through.
+"""Frames on each side of the wanted times through which a spline goes.
 
 Farther ones do not matter: a frame's effect on a spline falls by a factor of 3.7 (cubic) or 2.3 (quintic) per frame.
 """
@@ -50,10 +50,10 @@ class Filled(NamedTuple):
 
 
 def fill(values: Float[np.ndarray, "frames axes"], rate: float, max_gap: float = MAX_GAP) -> Filled:
-    """Fills gaps of up to `max_gap` s between recorded frames, in their own unit; none at the ends.
+    """Fills gaps of up to `max_gap` s between recorded frames, but not at the ends, in their own unit.
 
-    A cubic spline goes through means over blocks of about 10 ms on both sides. So it is no more sensitive to noise at
-    higher rates, and it does not smooth the motion, as a polynomial of the whole neighbourhood would.
+    A cubic spline goes through means over blocks of about 10 ms on both sides. It is therefore no more sensitive to
+    noise at higher rates, and does not smooth the motion, as a polynomial through the whole neighbourhood would.
 
     Examples:
         >>> import numpy as np
@@ -77,7 +77,7 @@ def fill(values: Float[np.ndarray, "frames axes"], rate: float, max_gap: float =
 def described_gaps(
     lost: Mapping[str, Bool[np.ndarray, " frames"]], time: Float[np.ndarray, " frames"], rate: float
 ) -> str:
-    """The first gaps by name, length and start: `lost` are the frames in gaps, at times in s, with a rate in Hz.
+    """The first gaps by name, length and start; `lost` marks the frames in gaps, at times in s, with a rate in Hz.
 
     Examples:
         >>> import numpy as np
@@ -96,7 +96,7 @@ def described_gaps(
 def long_gap_warnings(
     lost: Mapping[str, Bool[np.ndarray, " frames"]], time: Float[np.ndarray, " frames"], rate: float
 ) -> list[str]:
-    """A warning of filled gaps of more than `MAX_GAP`: `lost` are the frames in gaps, at times in s, at a rate in Hz.
+    """A warning about filled gaps above `MAX_GAP`; `lost` marks the frames in gaps, at times in s, with a rate in Hz.
 
     Examples:
         >>> import numpy as np
@@ -121,7 +121,7 @@ def _across(values: np.ndarray, there: np.ndarray, a: int, b: int, rate: float) 
     width = max(1, round(BLOCK * rate))
     near = np.arange(max(0, a - SUPPORT * width), min(there.size, b + SUPPORT * width))
     known = near[there[near]]
-    block = np.where(known < a, (known - a) // width, (known - b) // width)  # counted from the gap: -1 and 0 are next
+    block = np.where(known < a, (known - a) // width, (known - b) // width)  # counted from the gap: -1 and 0 adjoin it
     _, block, frames = np.unique(block, return_inverse=True, return_counts=True)
     mean = lambda x: np.bincount(block, x) / frames
     means = np.stack([mean(x) for x in values[known].T], axis=1)
@@ -155,7 +155,7 @@ def describe_lowpass(rate: float, cutoff: float | None) -> str:
 
 
 def rate_warnings(rate: float, cutoff: float | None) -> list[str]:
-    """Warnings of too few frames, and of a low-pass that removes part of the gait; frame rate and cut-off in Hz.
+    """Warnings about too few frames, and a low-pass that removes part of the gait; frame rate and cut-off in Hz.
 
     Examples:
         >>> from jaxgait.motion.capture.smoothing import rate_warnings
@@ -211,7 +211,7 @@ def sampled_at(
     degree: int = 3,
     derivative: int = 0,
 ) -> Float[np.ndarray, "samples axes"]:
-    """A track at some times by splines between gaps, or a time derivative of it; NaN where it is not known.
+    """A track, or a time derivative of it, at given times, by splines between gaps; NaN where it is not known.
 
     Args:
         clock: times of the frames in s.

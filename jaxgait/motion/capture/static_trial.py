@@ -16,7 +16,7 @@ from jaxgait.motion.recording import Recording, known_median
 STANDING_SWAY = 0.03
 """Standard deviation in m of a marker's position above which the person does not stand still."""
 SKIN_SHIFT = 0.015
-"""Change in m of the distance of two markers on a shank that skin movement does not explain."""
+"""Change in m of the distance between two markers on a shank that skin movement does not explain."""
 
 
 def standing_of(marker_set: MarkerSet, side: str, options: Options, recording: Recording) -> Standing | None:
@@ -59,7 +59,7 @@ def standing_remarks(standing: Standing | None, wanted: str) -> tuple[list[str],
 
 
 def standing_warnings(static: Recording, recording: Recording, there: MarkerSet, here: MarkerSet) -> list[str]:
-    """A warning of a person who does not stand still, or who may be another one than in the walk; empty if neither.
+    """A warning if the person does not stand still, or may not be the one who walks; otherwise empty.
 
     Args:
         static: the standing trial.
@@ -88,5 +88,5 @@ def standing_warnings(static: Recording, recording: Recording, there: MarkerSet,
 
 
 def _apart(recording: Recording, a: str, b: str) -> float:
-    """The distance in m of two markers, the median; NaN if they were never seen together."""
+    """The median distance in m between two markers; NaN if they were never seen together."""
     return known_median(np.linalg.norm(recording.markers[a] - recording.markers[b], axis=1))

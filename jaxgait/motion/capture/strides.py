@@ -52,14 +52,14 @@ MAX_PERIOD_DEVIATION = 0.2
 class StrideCurve:
     """One stride: its signals at 101 even times, and the reason if it was dropped.
 
-    Where a walking speed is given, `hip_speed` and `belt` are scaled to it.
+    If a walking speed is given, `hip_speed` and `belt` are scaled to it.
     """
 
     trial: str
     start: float
     """Time of its heel strike in s."""
     period: float
-    """Time in s after which it repeats: that from its heel strike to the next one, unless it was moved."""
+    """Time in s after which it repeats: from its heel strike to the next one, unless its end was moved."""
     hip_speed: float
     """Mean speed of the hip in the laboratory, in m/s."""
     belt: float
@@ -67,11 +67,11 @@ class StrideCurve:
     signals: dict[str, Float[np.ndarray, " samples"]]
     """hip_x_m (less the progression), hip_y_m, thigh_rad, shank_rad, knee_rad, foot_rad, ankle_rad."""
     points: dict[str, Float[np.ndarray, "samples 2"]]
-    """Of knee, ankle, heel and toe in m, x from the hip's mean progression."""
+    """Hip, knee, ankle, heel and toe in m, as far as known; x counts from the hip's mean progression."""
     load: Float[np.ndarray, "samples 2"] | None
     """Ground reaction in N."""
     toe_off: float | None
-    """As a share of the period."""
+    """As a share of the period; None if not known."""
     reason: str = ""
     moved: float = 0.0
     """Time in s by which its end was moved from the next heel strike to where its angles repeat best."""
@@ -97,14 +97,14 @@ class StrideCurve:
 def cut(
     leg: Leg, events: StrideEvents, load: Load | None, belt: float, ends: Float[np.ndarray, " strides"] | None = None
 ) -> list[StrideCurve]:
-    """The strides on a belt with a speed in m/s, between the heel strikes of a leg, or from them to other ends in s."""
+    """The strides from each heel strike of a leg to the next, or to `ends` in s; `belt` is the belt's speed in m/s."""
     ends = events.strikes[1:] if ends is None else ends
     pairs = zip(events.strikes.tolist(), ends.tolist(), strict=False)
     return [_forward(_stride(leg, a, b, events, load, belt)) for a, b in pairs]
 
 
 def foot_speed(leg: Leg, events: StrideEvents) -> float:
-    """Backward speed in m/s of the flat foot in the laboratory, the median over its strides, by the parts on the floor.
+    """Backward speed in m/s of the flat foot in the laboratory: the median over its strides, from heel and toe.
 
     It is 0 if the hip crosses the laboratory, as overground, and NaN without strides.
 
@@ -192,7 +192,7 @@ def _at(leg: Leg, track: np.ndarray, time: np.ndarray) -> np.ndarray:
 
 
 def _broken(signals: dict[str, np.ndarray], period: float, recorded: str) -> str:
-    """Why a stride of what was recorded, markers or joint angles, is unusable on its own; empty if it is usable."""
+    """Why a stride of `recorded` (markers or joint angles) is unusable on its own; empty if it is usable."""
     # the mean progression is taken from hip_x_m, so that one gap makes all of it NaN; hip_y_m has the same gaps
     missing = max(float(np.mean(~np.isfinite(x))) for name, x in signals.items() if name != "hip_x_m")
     if missing:
@@ -228,7 +228,7 @@ def flat_line(strides: Sequence[StrideCurve]) -> float:
 
 
 def levelled(strides: Sequence[StrideCurve], flat: float) -> list[StrideCurve]:
-    """The strides with angles of foot and ankle from the flat foot, whose line has an angle in rad.
+    """The strides with angles of foot and ankle counted from the flat foot, whose line is at an angle in rad.
 
     The line through a foot's markers is inclined while the foot is flat; angles that were recorded need no levelling.
     """
@@ -257,7 +257,7 @@ def judged(strides: list[StrideCurve]) -> list[StrideCurve]:
 
 
 def _like_the_others(strides: list[StrideCurve]) -> list[StrideCurve]:
-    """The strides, with a reason for those that differ from the others in time or shape; three at least are needed."""
+    """The strides, with a reason for those that differ from the others in time or shape; at least three are needed."""
     good = [s for s in strides if not s.reason]
     if len(good) < 3:
         return strides
@@ -294,10 +294,10 @@ def jumps(stride: StrideCurve) -> dict[str, float]:
 
 
 def unrepeated(strides: Iterable[tuple[str, float, Mapping[str, float]]]) -> list[str]:
-    """A warning of strides that do not repeat, if there are any.
+    """A warning about strides that do not repeat, if there are any.
 
     Args:
-        strides: of each the trial, the start in s, and the `jumps`.
+        strides: trial, start in s, and `jumps` of each.
 
     Examples:
         >>> from jaxgait.motion.capture.strides import unrepeated

@@ -59,7 +59,7 @@ MAX_HEEL_SHIFT = 0.02
 MAX_SPEED_DIFFERENCE = 0.025
 """Warn if stride length over stride time and the speed of the hip differ by more; by up to 0.014 in measured walks."""
 SYMMETRIC = ("step_time", "step_length", "stance", "swing")
-"""Those whose sides are compared."""
+"""Parameters that are compared between the sides."""
 CURVES = {
     "hip_x": Quantity("m", "hip, forward of its mean progression"),
     "hip_height": Quantity("m", "hip above the floor"),
@@ -117,7 +117,7 @@ def spatiotemporal(*walks: Walk | Mapping[str, Walk]) -> xr.Dataset:
 
 
 def _unlike_the_hip(kept: Sequence[tuple[Walk, StrideCurve]], rows: Sequence[Mapping[str, float]]) -> list[str]:
-    """A warning of strides whose footprints show another speed than the hip; empty if there are none."""
+    """A warning about strides whose footprints show another speed than the hip; empty if there are none."""
     pairs = [(walk.side, stride, row["speed"]) for (walk, stride), row in zip(kept, rows, strict=True)]
     odd = [
         f"{side} at {stride.start:.2f} s in {stride.trial} {speed:.3f} and {stride.speed:.3f} m/s"
@@ -164,7 +164,7 @@ def side_means(table: xr.Dataset) -> xr.Dataset:
         found[f"{name}_sd"] = ("side", spread, about | {"long_name": f"standard deviation of {name}"})
         if len(sides) == 2 and name in SYMMETRIC:
             right, left = np.array(found[name][1])
-            with np.errstate(divide="ignore", invalid="ignore"):  # a step-to gait has steps of no length
+            with np.errstate(divide="ignore", invalid="ignore"):  # a step-to gait has steps of length 0
                 index, ratio = 200.0 * (right - left) / (right + left), right / left
             found[f"{name}_symmetry_index"] = ((), index, {"units": "%", "long_name": f"symmetry index of {name}"})
             found[f"{name}_ratio"] = ((), ratio, {"units": "", "long_name": f"{name}, right over left"})
@@ -175,15 +175,15 @@ def stride_curves(*walks: Walk | Mapping[str, Walk]) -> xr.Dataset:
     """The kept strides over percent of the gait cycle, from heel strike to heel strike.
 
     A single stride ends where its angles repeat best instead, up to 30 ms from the heel strike: percent and `toe_off`
-    are of this period, stance and swing of `spatiotemporal` of the stride time.
+    refer to this period, stance and swing of `spatiotemporal` to the stride time.
 
     Args:
         walks: of one side, or of both, also as the dict from `measure_both`.
 
     Returns:
         `CURVES`, as far as they were measured, and joint moments and powers (`hip_moment` in N m/kg, `hip_power` in
-        W/kg, ...; flexion and dorsiflexion positive) over (stride, percent), NaN in strides without; with the
-        coordinates `side`, `trial`, `start` (heel strike, s), `stride_time` (s), `speed` (m/s) and `toe_off` (%).
+        W/kg, ...; flexion and dorsiflexion positive) over (stride, percent), NaN in strides that lack them; with
+        the coordinates `side`, `trial`, `start` (heel strike, s), `stride_time` (s), `speed` (m/s) and `toe_off` (%).
         Strides are as measured; means of a `Walk` and drives are closed by removing a drift.
 
     Raises:
@@ -276,7 +276,7 @@ def trial_curves(walk: Walk, trial: int = 0) -> xr.Dataset:
 
 
 def _plain(name: str) -> str:
-    """hip_moment of hip_moment_Nm_kg."""
+    """The name without its unit: hip_moment from hip_moment_Nm_kg."""
     return "_".join(name.split("_")[:2])
 
 
@@ -378,10 +378,10 @@ def _step(own: Foot, other: Foot, stride: StrideCurve) -> _Step | None:
 
 
 def _prints(own: Leg, strikes: list[tuple[Leg, float]], stride: StrideCurve) -> list[Float[np.ndarray, " 2"]]:
-    """Where the heels are on the floor after some heel strikes in s, forward and to the right, in m.
+    """Positions of the heels on the floor after heel strikes in s, forward and to the right, in m.
 
-    It is where they are while the foot is flat, because a heel that strikes is fast: 10 ms make 10 mm. Where a foot is
-    not seen until then, or does not stand still, as in a turn after the last stride, all are taken at their strikes.
+    They are taken while the foot is flat, because a striking heel is fast: 10 ms make 10 mm. If a foot is not seen
+    until then, or does not stand still, as in a turn after the last stride, all are taken at their strikes.
     """
     flat = np.linspace(0.0, stride.stride_time, POINTS_PER_STRIDE)[FLAT]
     found = [_heel(own, leg, stride, time + flat) for leg, time in strikes]
@@ -400,9 +400,9 @@ def _stands(track: Float[np.ndarray, "n 2"], times: Float[np.ndarray, " n"], bel
 
 
 def _heel(own: Leg, of: Leg, stride: StrideCurve, times: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n 2"]:
-    """Positions of a heel at times in s, in the axes of the own leg; to the right 0 where that is not known.
+    """Positions of a heel at times in s, forward and to the right (0 if unknown), in m, in the axes of the own leg.
 
-    On a treadmill they are counted from the belt as it was at the start of the stride.
+    On a treadmill they are relative to the belt as it was at the start of the stride.
     """
     heel = np.where(np.isnan(of.heel[:, 2:]).all(), np.column_stack([of.heel[:, :2], 0.0 * of.heel[:, 0]]), of.heel)
     at = sampled_at(of.recording.time, heel, times)
@@ -432,7 +432,7 @@ def _strides(walks: Sequence[Walk]) -> dict[str, Any]:
 
 
 def _about(walks: Sequence[Walk]) -> dict[str, Any]:
-    """Attributes that a netCDF file can hold."""
+    """The attributes of a table, of types that a netCDF file can hold."""
     return {
         "files": ", ".join(dict.fromkeys(leg.recording.file for walk in walks for leg in walk.legs)),
         **{f"subject_{k}": v for k, v in walks[0].subject.items()},

@@ -30,7 +30,7 @@ def belt_of(side: str, speeds: Mapping[str, float], *, generic: bool = False) ->
     Args:
         side: right or left.
         speeds: of the standing feet in m/s by side, from `strides.foot_speed`; NaN or absent where not known.
-        generic: whether these are of legs with generic segment lengths, which a warning tells.
+        generic: whether the legs have generic segment lengths, which causes a warning.
 
     Examples:
         >>> from jaxgait.motion.capture.treadmill import belt_of

@@ -17,7 +17,7 @@ from jaxgait.motion.text import distinct
 from jaxgait.support.checks import shown
 
 SAME_MOTION, LEAST_COMMON = 1e-3, 0.5
-"""Difference in m or rad (root mean square), and time in s, by which two recordings show the same motion."""
+"""Recordings show the same motion if they differ by less in m or rad (root mean square), for at least a time in s."""
 SAME_FORCES = 0.1
 """Relative difference (root mean square) of two plates' forces below which one is a copy of the other."""
 
@@ -37,16 +37,16 @@ def has_leg(found: Recording) -> bool:
 def together(found: Sequence[Recording]) -> list[Recording]:
     """Recordings of markers or angles, combined with the ground forces of files that contain nothing else.
 
-    With several trials, forces are of the one whose name theirs begins with (walk1.trc, walk1_grf.mot), in whole words;
-    of several, the longest. Otherwise they are of the trial before them, unless another one's name has more words in
+    With several trials, forces belong to the one whose name begins theirs (walk1.trc, walk1_grf.mot), in whole words;
+    the longest counts. Otherwise they belong to the trial before them, unless another one's name has more words in
     common with theirs (walk_fast_markers.trc, walk_fast_grf.mot).
 
     Raises:
         TypeError: for anything but a list of recordings.
         ValueError: without recordings.
-        MotionFormatError: if all contain only ground forces, a file of forces fits none or comes with a trial that has
-            its own, it is not clear of which trial it is, as where one would have two files and another none, or joint
-            angles come with markers: forces or strides would count twice.
+        MotionFormatError: if all contain only ground forces; if a file of forces fits no trial, or one that has its
+            own, or it is not clear which (one would get two files and another none); or if joint angles come with
+            markers. Forces or strides would count twice.
 
     Examples:
         >>> import numpy as np
@@ -86,7 +86,7 @@ def together(found: Sequence[Recording]) -> list[Recording]:
 
 
 def _without_copies(recording: Recording) -> Recording:
-    """The recording without plates that have the forces of another one, which would add up, and warnings of them."""
+    """The recording without plates that repeat the forces of another one, which would add up; with warnings."""
     kept: list[GroundReaction] = []
     warnings = list(recording.warnings)
     for plate in recording.forces:
@@ -111,7 +111,7 @@ def _is_copy(plate: GroundReaction, other: GroundReaction) -> bool:
 
 
 def _trials_of(forces: Sequence[Recording], moving: Sequence[Recording], found: Sequence[Recording]) -> list[int]:
-    """Of which of the trials in `moving` files of forces are, whose order is that in `found`."""
+    """For each file of forces, the number of its trial in `moving`; `found` has all files in their given order."""
     before = [last for last, r in zip([None, *found], found, strict=False) if any(r is other for other in forces)]
     which = [_trial_of(other, moving, last) for other, last in zip(forces, before, strict=True)]
     without = any(not r.forces and i not in which for i, r in enumerate(moving))
@@ -124,7 +124,7 @@ def _trials_of(forces: Sequence[Recording], moving: Sequence[Recording], found: 
 
 
 def _trial_of(other: Recording, moving: Sequence[Recording], last: Recording | None) -> int | None:
-    """The trial whose name the file's begins with, or else the one before it, `last`, if no other's name is nearer."""
+    """The trial whose name begins the file's, or else the one before it, `last`, unless another name is nearer."""
     near = [_likeness(r, other) for r in moving]
     nearest = [i for i, one in enumerate(near) if one == max(near)]
     if len(nearest) == 1 and near[nearest[0]].whole:
@@ -151,7 +151,7 @@ def _likeness(trial: Recording, other: Recording) -> _Likeness:
 
 
 def with_own_names(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
-    """The trials under different names, which their strides refer to, and a warning if one is given twice.
+    """The trials under distinct names, to which their strides refer, and a warning if one is given twice.
 
     Examples:
         >>> from jaxgait.motion.capture.trials import with_own_names

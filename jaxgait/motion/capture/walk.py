@@ -1,4 +1,4 @@
-"""Everything measured of one leg's walk, from one or several trials of one person.
+"""Everything measured about one leg's walk, from one or several trials of one person.
 
 walk = measure([read_recording("walk.c3d")], "right")
 walk.mean["knee_rad"], walk.speed, walk.notes
@@ -62,7 +62,7 @@ class Walk:
     mean: dict[str, Float[np.ndarray, " samples"]]
     """Mean of the kept strides at 101 even times, closed: `WALK_SIGNALS` and, if measured, `LOADS`."""
     deviation: dict[str, Float[np.ndarray, " samples"]]
-    """Standard deviation of the n kept strides (the mean square is over n - 1); empty for one stride."""
+    """Standard deviation of the n kept strides (dividing by n - 1); empty for one stride."""
     jumps: dict[str, float]
     """Jumps that were removed to close the mean."""
     period: float
@@ -101,7 +101,7 @@ class Walk:
 
     @property
     def kept(self) -> tuple[StrideCurve, ...]:
-        """The strides that the mean is taken of."""
+        """The strides over which the mean is taken."""
         return tuple(s for s in self.strides if not s.reason)
 
     def trial_of(self, stride: StrideCurve) -> int:
@@ -128,7 +128,7 @@ class Walk:
 
     @property
     def assumed_path(self) -> AssumedPath | None:
-        """Where the path of the hip is from, with the given speed; None if it was recorded in a trial.
+        """The source of the hip's path, with the given speed; None if the path was recorded in some trial.
 
         Examples:
             >>> import dataclasses
@@ -158,12 +158,12 @@ class Walk:
 
     @property
     def toe_off(self) -> float | None:
-        """Mean toe-off as a share of the period, as the curves run; no dimension. Stance is that of `stride_time`."""
+        """Mean toe-off as a share of the curves' period; no dimension. Stance is a share of `stride_time` instead."""
         shares = [s.toe_off for s in self.kept if s.toe_off is not None]
         return float(np.mean(shares)) if shares else None
 
     def to_dataset(self) -> xr.Dataset:
-        """The kept strides over percent of the gait cycle, labelled, as `motion.capture.tables.stride_curves`.
+        """The kept strides over percent of the gait cycle, labelled, as from `motion.capture.tables.stride_curves`.
 
         Examples:
             >>> from jaxgait.motion.capture.walk import measure
@@ -274,7 +274,7 @@ def measure_both(
 def _measured(
     recordings: Sequence[Recording], sides: Sequence[str], options: Options, speed: float | None, mass: float | None
 ) -> dict[str, Walk]:
-    """The walks of the sides that can be measured, of a person who has one mass."""
+    """The walks of the sides that can be measured; the person has the same mass in both."""
     mass = check_mass(mass)
     speed = None if speed is None else checks.positive("speed", speed, "m/s")
     recordings, warnings = with_own_names(together(recordings))
@@ -283,7 +283,7 @@ def _measured(
     recordings = with_one_flexion(recordings)
     moved = [with_hip_path(recording, sides, options, speed) for recording in recordings]
     if all(one is not other for one, other in zip(recordings, moved, strict=True)):
-        speed = None  # it is that of the hips already
+        speed = None  # the hips already move at it
     recordings = moved
     found, failed = sides_of(recordings, sides, options, mass)
     if not found:
@@ -304,7 +304,7 @@ def _walk(
     body: dict[str, Any],
     general: Sequence[str],
 ) -> Walk:
-    """The walk of one leg, with all remarks; `general` are warnings that are not of one leg alone."""
+    """The walk of one leg, with all notes and warnings; `general` are those that do not concern one leg alone."""
     trials = found.trials
     strides, notes, warnings = (found.judged, [], []) if speed is None else _at_speed(found.judged, speed)
     sound = [s for s, own in zip(strides, found.alone, strict=True) if not own.reason]
@@ -329,10 +329,7 @@ def _walk(
 
 
 def _at_speed(strides: list[StrideCurve], given: float) -> tuple[list[StrideCurve], list[str], list[str]]:
-    """The strides, their speeds scaled so that those of the kept ones are the given one in m/s on average.
-
-    Notes and warnings say so.
-    """
+    """The strides, scaled to the given mean speed in m/s of the kept ones, and notes and warnings that say so."""
     speed = float(np.mean([s.speed for s in strides if not s.reason]))
     ratio = given / speed
     scaled = [dataclasses.replace(s, hip_speed=ratio * s.hip_speed, belt=ratio * s.belt, scale=ratio) for s in strides]
@@ -344,7 +341,7 @@ def _at_speed(strides: list[StrideCurve], given: float) -> tuple[list[StrideCurv
 
 
 def _averaged(trials: Sequence[Trial], strides: list[StrideCurve], body: dict[str, Any]) -> Walk:
-    """The walk with the mean of the kept strides, and remarks on these."""
+    """The walk with the mean of the kept strides, and notes and warnings about these."""
     legs = tuple(t.leg for t in trials)
     marked = legs[0].foot is not None
     flat = cutting.flat_line(strides) if marked else 0.0

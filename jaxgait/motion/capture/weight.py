@@ -40,10 +40,10 @@ class MassEstimate(NamedTuple):
 
 
 def check_mass(mass: float | None) -> float | None:
-    """A mass in kg that may be that of a person, as a float of Python; None is left as it is.
+    """A person's mass in kg as a Python float; None stays None.
 
     Raises:
-        ValueError: for any other.
+        ValueError: for a mass that no person has.
 
     Examples:
         >>> from jaxgait.motion.capture.weight import check_mass
@@ -88,7 +88,7 @@ def person(
 
 
 def _carried(kept: Sequence[tuple[Leg, StrideCurve]], static: Recording | None) -> Iterator[MassEstimate]:
-    """Estimates of the mass from the plates, the best one first; none by forces that are not under the feet."""
+    """Estimates of the mass from the plates, the best one first; forces that are not under the feet are not used."""
     odd = lambda leg: all_foreign(leg) or any(slanted(leg, plate) for plate in leg.recording.forces)
     unused = {key for key, leg in {id(leg): leg for leg, _ in kept}.items() if odd(leg)}  # once for all its strides
     own = [(leg, stride) for leg, stride in kept if id(leg) not in unused]

@@ -15,7 +15,7 @@ NO_STRIDE = 0.5 * norms.PERIOD.possible[0]
 Shorter strides are found and dropped as too short; otherwise two would be taken for one stride.
 """
 NEAR_END = 0.04
-"""Distance in s from either end of the record within which a maximum may be only part of a longer rise or fall."""
+"""Time in s from either end of the record within which a maximum may be only part of a longer rise or fall."""
 SAME_EVENT = 0.15
 """Largest time in s between two estimates of the same event."""
 
@@ -54,7 +54,7 @@ def motion_events(
 
 
 def _peaks(signal: np.ndarray, rate: float) -> np.ndarray:
-    """The frames of the maxima, between whole ones by parabolas."""
+    """The frames of the maxima, refined to fractions of a frame by parabolas."""
     from scipy.signal import find_peaks, peak_prominences  # (see `jaxgait.motion.capture.smoothing`)
 
     there = np.isfinite(signal)

@@ -156,7 +156,7 @@ def _check_increasing(file: str, time: np.ndarray, lines: np.ndarray) -> None:
 
 
 def _rate(mean: float, usual: float, stated: float | None, rounding: float) -> tuple[float, tuple[str, ...]]:
-    """The rate in Hz (the stated one if the times agree, an integer if it is within relative rounding), and warnings."""
+    """The rate in Hz (the stated one if the times agree; an integer if relative rounding may hide it), and warnings."""
     rate = usual if abs(usual - mean) > RATE_AGREEMENT * mean and stated is None else mean
     if stated is not None and min(abs(stated - mean), abs(stated - usual)) <= RATE_AGREEMENT * stated:
         return stated, ()
