@@ -33,10 +33,10 @@ def basin_map(
         gait: the gait's own two coordinates, (2,), or those of each of its points, (points, 2); marked by stars.
 
     Warns:
-        UserWarning: of a gait beyond the map, as where x and y are exchanged.
+        UserWarning: for a gait beyond the map, as when x and y are exchanged.
 
     Raises:
-        ValueError: for other numbers of values than outcomes, and for a gait without two coordinates.
+        ValueError: if there are not as many values as outcomes, and for a gait without two coordinates.
 
     Examples:
         >>> import numpy as np

@@ -23,13 +23,13 @@ from jaxgait.support import checks
 ORDERS = {1: BLUE, 2: RED, 4: GREEN, 8: ORANGE}
 """Colours of gaits by the number of strides after which they repeat; others are black."""
 MARKERS = {"fold": "s", "branch point": "^", "period doubling": "o", "Neimark-Sacker": "D"}
-"""Of bifurcations, by their kind."""
+"""Markers of bifurcations, by kind."""
 BETWEEN = 10
 """Pieces of a line between neighbouring points of a branch."""
 FLATTER = 3.0
-"""How much more a curve may bend toward one of two neighbours than toward the other."""
+"""Largest ratio of a curve's bends at two neighbouring points."""
 CLOSE = 1e-3
-"""Share of the way between two points up to which a bifurcation is drawn as one of them."""
+"""Share of the distance between two points up to which a bifurcation is drawn as one of them."""
 MULTIPLIER = "multiplier"
 """The quantity that stability depends on."""
 Quantity = int | np.integer | Literal["multiplier"] | Callable[[Branch], Float[np.ndarray, " points"]]
@@ -52,13 +52,13 @@ def branch_diagram(
             without, only the one that was followed.
         quantity: number of a coordinate of the section; "multiplier" for the largest magnitude of the Floquet
             multipliers; or a function of a branch that returns a number for each of its points, such as the period,
-            ``lambda branch: periods(return_map, model, branch)`` by `continuation.periods`. It is given the points
-            along the branch, with the bifurcations where they are among these.
+            ``lambda branch: periods(return_map, model, branch)`` by `continuation.periods`. It gets the points in
+            their order along the branch, bifurcations included.
         label: of the vertical axis, with its unit.
         model: the mechanism, for the meaning and the unit of the parameter, and for `return_map`.
-        return_map: the map that the branches are of, which leads from each point of a gait to the next one.
-        walks: values of the parameter, and what `bifurcation_diagram` returns for them, of which the drawn coordinate
-            is taken; or the quantity itself, (values, keep). They are dots behind the branches.
+        return_map: the map of the branches, which leads from each point of a gait to the next one.
+        walks: values of the parameter, and what `bifurcation_diagram` returns for them, from which the drawn
+            coordinate is taken; or the quantity itself, (values, keep). Drawn as dots behind the branches.
 
     Raises:
         ValueError: for branches of different parameters or without points, an unknown quantity, a function that does
@@ -91,7 +91,7 @@ def branch_diagram(
         raise ValueError("return_map needs the model that it maps: give model=")
     info = None if model is None else parameter_info(model, names[0])
     orbits = listed
-    if return_map is not None and not _is_multiplier(quantity):  # which all points of a gait have
+    if return_map is not None and not _is_multiplier(quantity):  # the same at all points of a gait
         orbits = [each for one in listed for each in orbit_branches(return_map, model, one)]
     unnamed = "largest multiplier (magnitude)" if _is_multiplier(quantity) else ""
     with style():
@@ -112,7 +112,7 @@ def draw_branches(
 ) -> None:
     """Draws branches into a panel, in the units of the map, with names for a legend; see also `branch_diagram`.
 
-    The legend says so if fewer than n branches of gaits of the order n, as `orbit` gives them, show all their points.
+    The legend says so if a gait of order n is drawn without its other points: with fewer than n branches.
 
     Raises:
         ValueError: for an unknown quantity, a function that does not return a number for each point, and walks without
@@ -131,7 +131,7 @@ def draw_branches(
     """
     if walks is not None:
         values, reached = _walked(walks, quantity)
-        size = np.clip(200.0 / max(len(values), 1), 1.2, 6.0)  # of few values, wider than the branches in front of them
+        size = np.clip(200.0 / max(len(values), 1), 1.2, 6.0)  # for few values, wider than the branches in front
         ax.plot(np.repeat(values, reached.shape[1]), np.ravel(reached), ".", ms=size, color=GREY)
         ax.plot([], [], ".", ms=max(size, 4.0), color=GREY, label="long walks")  # large enough for a legend
     branches = [branch for branch in branches if len(branch.parameter)]
@@ -161,14 +161,14 @@ def draw_branches(
 
 
 class _Heights(NamedTuple):
-    """The quantity that is drawn, of one branch."""
+    """The drawn quantity of one branch."""
 
     points: Float[np.ndarray, " points"]
     origin: Float[np.ndarray, " origins"]
     """At its origin, if it has one."""
     bifurcations: Float[np.ndarray, " bifurcations"]
     polynomials: tuple[Complex[np.ndarray, "points n"], ...] = ()
-    """Of the multiplier: the characteristic polynomials of the three, without their first coefficients (1)."""
+    """If it is the multiplier: the characteristic polynomials at these, without their first coefficients (1)."""
 
 
 def _special(branch: Branch) -> list[BifurcationPoint]:
@@ -177,7 +177,7 @@ def _special(branch: Branch) -> list[BifurcationPoint]:
 
 
 def _single(branches: Sequence[Branch], order: int) -> bool:
-    """Whether a gait of an order is there without its other points: none of as many values has another height."""
+    """Whether a gait of an order is drawn without its other points: too few branches have the same parameter values."""
     own = [branch for branch in branches if branch.order == order]
     alike = lambda a, b: len(a.parameter) == len(b.parameter) and np.array_equal(a.parameter, b.parameter)
     return any(sum(alike(one, other) for other in own) < order for one in own)
@@ -205,7 +205,7 @@ def _walked(walks: Walks, quantity: Quantity) -> tuple[np.ndarray, np.ndarray]:
 def _heights(branch: Branch, quantity: Quantity) -> _Heights:
     """The quantity at the points, the origin and the bifurcations of a branch, evaluated in their order along it."""
     special, ends = _special(branch), np.cumsum([len(branch.parameter), branch.origin is not None])
-    if branch.origin is not None:  # whose multipliers are those of half the strides
+    if branch.origin is not None:  # its multipliers are over half the strides
         special[0] = special[0]._replace(multipliers=special[0].multipliers ** 2)
     rows = [(point.parameter, point.z, point.multipliers, False) for point in special]
     fields = ("parameter", "z", "multipliers", "stable")
@@ -228,7 +228,7 @@ def _is_multiplier(quantity: Quantity) -> bool:
 
 
 def _places(branch: Branch) -> list[float]:
-    """Where the origin and the bifurcations of a branch are along it, in numbers of its points."""
+    """Positions of the origin and the bifurcations along a branch, as fractional indices of its points."""
     path = np.column_stack([branch.parameter, branch.z])
     scale = np.maximum(np.ptp(path, axis=0), 1e-300)
     path = path / scale
@@ -271,7 +271,7 @@ def _of(branch: Branch, quantity: Quantity) -> Float[np.ndarray, " points"]:
 
 
 def _coordinate(quantity: Quantity, count: int) -> int | None:
-    """The number of a coordinate, if the quantity is one of so many."""
+    """The number of the coordinate, if the quantity is one of `count`; otherwise None."""
     try:
         number = -1 if isinstance(quantity, bool) else operator.index(quantity)  # type: ignore[arg-type]
     except TypeError:
@@ -293,7 +293,7 @@ class _Knot(NamedTuple):
 
 
 def _joined(branch: Branch, heights: _Heights) -> tuple[np.ndarray, ...]:
-    """Parameter, quantity, and which points are on the stable and on the unstable parts of a branch.
+    """Parameter and quantity along a branch, and which of these points are on its stable and on its unstable parts.
 
     At the origin of a branch of doubled period the parameter turns back, as in a fold.
     """
@@ -317,9 +317,10 @@ def _joined(branch: Branch, heights: _Heights) -> tuple[np.ndarray, ...]:
 
 
 def _largest(polynomial: Complex[np.ndarray, " n"]) -> float:
-    """The largest magnitude of the multipliers with a characteristic polynomial, which itself bends smoothly.
+    """The largest magnitude of the multipliers with a characteristic polynomial; NaN if unknown.
 
-    It has a kink where a multiplier passes zero or another one becomes the largest, and where two meet. NaN if unknown.
+    The polynomial varies smoothly along a branch; this magnitude has a kink where a multiplier passes zero or another
+    one becomes the largest, and where two meet.
     """
     if not np.isfinite(polynomial).all():
         return np.nan
@@ -329,7 +330,7 @@ def _largest(polynomial: Complex[np.ndarray, " n"]) -> float:
 def _knots(branch: Branch, heights: _Heights) -> list[_Knot]:
     """The points of a branch, its origin, and located bifurcations where its stability changes.
 
-    These join the parts, unless the detour over the nearest one more than doubles the way between two points.
+    Bifurcations join the parts, unless the detour over the nearest one more than doubles the distance of two points.
     """
     path = np.column_stack([branch.parameter, heights.points])
     scale = np.maximum(np.ptp(path, axis=0), 1e-300)
@@ -358,10 +359,10 @@ def _knots(branch: Branch, heights: _Heights) -> list[_Knot]:
 
 
 def _smooth(x: np.ndarray, y: np.ndarray, *, even: bool) -> np.ndarray:
-    """Values at points and, between neighbours, on cubics: two parabolas through a further neighbour, blended.
+    """Values at points and, between neighbours, on cubics that blend two parabolas, each through a further neighbour.
 
-    The flatter one limits the other, so that nothing swings beside a kink. An `even` function has its slope of zero at
-    the first point.
+    The flatter parabola limits the other one, which prevents overshoot beside a kink. An `even` function has a slope of
+    zero at the first point.
     """
     width = np.diff(x)
     bends = np.diff(np.diff(y) / width) / (x[2:] - x[:-2])
@@ -378,7 +379,7 @@ def _smooth(x: np.ndarray, y: np.ndarray, *, even: bool) -> np.ndarray:
 
 
 def _within(part: np.ndarray) -> np.ndarray:
-    """Which of the points of `_smooth` belong to a part: those given to it, and those between two of them."""
+    """Which of the points of `_smooth` belong to a part: the part's own points, and those between two of them."""
     between = np.repeat((part[1:] & part[:-1])[:, None], BETWEEN, axis=1)
     between[:, 0] = part[:-1]
     return np.append(between, part[-1])

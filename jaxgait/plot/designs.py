@@ -27,11 +27,11 @@ from jaxgait.support.units import displayed, with_unit
 _MIN_DISTANCE = 1e-6
 """Smallest distance from the best to draw, relative to the objective: runs themselves are hardly more accurate."""
 _LINES = ("-", "--", ":", "-.")
-"""Of several quantities in one panel."""
+"""Line styles of several quantities in one panel."""
 TITLE = 80
-"""Characters of a line above these pictures."""
+"""Characters per line above these pictures."""
 ALONE, FOLLOWED = "this parameter alone", "if the others follow"
-"""What the bars and the lines of tolerances are."""
+"""Legends of the bars and of the lines of tolerances."""
 HIGH = 36
 """Characters of a label that fit next to a panel of these pictures."""
 
@@ -68,14 +68,14 @@ def paths(found: Optimum, *, scan: xr.DataArray | None = None) -> Figure:
             ax.set_ylabel(goal if b is None else axis_label(b, found.history[b].attrs["units"]))
         look: dict[str, Any] = {"ncols": 4, "fontsize": 7, "handletextpad": 0.1, "columnspacing": 0.8}
         shown = axes[0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), **look)
-        plt.setp(shown.legend_handles[-1:], markersize=10)  # the best: the large star would lie on the words next to it
+        plt.setp(shown.legend_handles[-1:], markersize=10)  # the best's large star would overlap the next words
         if points is not None:
             figure.colorbar(points, ax=axes, label=goal, extend=_clipped(points))
     return figure
 
 
 def _path(ax: Axes, found: Optimum, a: str, b: str | None, scan: xr.DataArray | None):
-    """Evaluated points coloured by their objective, those that may not be the result marked; paths, over a scan."""
+    """Draws evaluations, coloured by objective and marked if they may not be the result, and paths, over a scan."""
     history = found.history
     y = history["objective"] if b is None else history[b]
     done = (history.status == -1).values
@@ -109,7 +109,7 @@ def _path(ax: Axes, found: Optimum, a: str, b: str | None, scan: xr.DataArray | 
 
 
 def _of_the_better(values: np.ndarray, best: float) -> dict[str, Any]:
-    """The limit of the colours: twice the range of the better three quarters, and at most nine tenths of the values.
+    """The limit of the colours: they span twice the range of the better 3/4 of the values, and at most the better 9/10.
 
     A few excursions, such as a start far worse than all others, would otherwise take the whole range.
     """
@@ -120,7 +120,7 @@ def _of_the_better(values: np.ndarray, best: float) -> dict[str, Any]:
 
 
 def _clipped(points: Any) -> str:
-    """The end of a colour bar beyond which there are values."""
+    """The end of a colour bar beyond which there are values, as matplotlib's `extend`."""
     values = points.get_array()
     if np.nanmin(values) < points.norm.vmin:
         return "min"
@@ -138,7 +138,7 @@ def _span(ax: Axes, bounds: Mapping[str, tuple[float, float]], a: str, b: str | 
 def convergence(found: Optimum) -> Figure:
     """Distance of each start's best value from the best of all, in the objective's unit, over its evaluations.
 
-    A star is where the start ended, which need not be its best value; there is none for an end that may not be the
+    A star marks where the start ended, which need not be its best value; it is missing if that end may not be the
     result (see `history.allowed`).
 
     Examples:
@@ -238,8 +238,8 @@ def slopes(
 ) -> Figure:
     """Slopes of the search compared with central differences, in units of the objective per box.
 
-    `unit` is that of the objective, for the axes. `last_is_best` says that the last point is the best design, a star
-    among the circles of the starts.
+    `unit` is that of the objective, for the axes. `last_is_best` says that the last point is the best design, drawn as
+    a star among the circles of the starts.
 
     Examples:
         >>> import numpy as np

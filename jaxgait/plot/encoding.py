@@ -1,4 +1,4 @@
-"""Files of films: an encoder of MP4; GIF with one palette and exact times; drawing only what moves in every frame."""
+"""Writes files of films: an MP4 encoder; GIF with one palette and exact times; frames that redraw only what moves."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 WRITERS = {"gif": "one palette", "mp4": "ffmpeg"}
-"""Names among matplotlib's writers, by the extension of a film."""
+"""Names of matplotlib's writers, by the extension of a film."""
 INSTALL = "pip install 'jaxgait[film]'"
-"""What brings an encoder of MP4."""
+"""Installs an MP4 encoder."""
 MAX_RATE = 50.0
-"""Frames per second: browsers show frames of less than 2 cs for 10 cs."""
+"""Most frames per second of a GIF: browsers show frames of less than 2 cs for 10 cs."""
 
 
 @writers.register(WRITERS["gif"])
 class _OnePalette(PillowWriter):
-    """Writes GIF files with one palette for all frames: in less time, and half as large as with one for each."""
+    """Writes GIF files with one palette for all frames: faster, and half as large as with one for each."""
 
     def setup(self, *arguments: Any, **options: Any) -> None:
         super().setup(*arguments, **options)
@@ -35,7 +35,7 @@ class _OnePalette(PillowWriter):
         self._packed: list[bytes] = []
 
     def grab_frame(self, **options: Any) -> None:
-        """Takes a frame, packed, and counts its colours: at the end that would be most of the encoding's time."""
+        """Compresses a frame and counts its colours: at the end that would take most of the encoding's time."""
         super().grab_frame(**options)
         frame = self._frames.pop().convert("RGB")  # type: ignore[attr-defined]  # of matplotlib's writer, undeclared
         self._packed.append(zlib.compress(frame.tobytes(), level=1))
@@ -46,8 +46,8 @@ class _OnePalette(PillowWriter):
         colours = np.array([sorted(self._counts, key=self._counts.__getitem__)], np.uint8)
         few = Image.fromarray(colours).quantize(method=Image.Quantize.MAXCOVERAGE)
         index = lambda image: image.quantize(palette=few, dither=Image.Dither.NONE)
-        # Pillow's few colours lie near those of the film: white would be grey. Each gives way to the most frequent one
-        # that it stands for.
+        # Pillow's few colours only approximate the film's: white would be grey. Each is replaced by the most frequent
+        # one that it stands for.
         palette = np.zeros((256, 3), np.uint8)
         palette[np.asarray(index(Image.fromarray(colours)))] = colours
 
@@ -62,7 +62,7 @@ class _OnePalette(PillowWriter):
 
 
 def times(count: int, fps: float) -> list[int]:
-    """Times of `count` frames in ms at `fps` in 1/s: whole centiseconds, as in the format, with sums as exact as these.
+    """Times of `count` frames in ms at `fps` in 1/s: whole centiseconds, as the format wants, with exact sums.
 
     Examples:
         >>> from jaxgait.plot.encoding import times
@@ -91,7 +91,7 @@ def drawn_once(canvas: FigureCanvasBase) -> Iterator[None]:
 
 @contextlib.contextmanager
 def only_moving(figure: Figure, moving: Sequence[Artist]) -> Iterator[None]:
-    """Draws the axes of the moving artists once, and only these afterwards: the axes take half of a frame's time.
+    """Draws the axes of the moving artists only once, and then only the artists: axes take half of a frame's time.
 
     Examples:
         >>> import matplotlib.pyplot as plt
@@ -135,7 +135,7 @@ class _Backdrop(Artist):
 
 
 def encoder() -> dict[str, Any] | None:
-    """The settings under which matplotlib finds an encoder of MP4; None without one.
+    """The settings with which matplotlib finds an MP4 encoder; None if there is no encoder.
 
     Examples:
         >>> from jaxgait.plot.encoding import encoder

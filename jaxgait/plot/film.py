@@ -35,11 +35,11 @@ from jaxgait.support.checks import by_name, warn_user
 from jaxgait.support.notes import waiting
 
 SHORTEST, LONGEST = 3.0, 30.0
-"""Length in s of a film below which it is in slow motion, and above which it is fast, unless a speed is given."""
+"""Lengths in s below which a film is in slow motion, and above which it is sped up, unless a speed is given."""
 WIDTH = 800
-"""Of a film's file in pixels: half a slide."""
+"""Width of a film's file in pixels: half a slide."""
 FEWEST = 10.0
-"""Samples per second of a film, below which it moves in jumps, unless it has no more frames."""
+"""Samples per second of a film below which it moves in jumps, unless it has no more frames."""
 HOLD = 1.0
 """Time in s for which the last frame of a run that ended early stays."""
 
@@ -47,7 +47,7 @@ HOLD = 1.0
 class Film(FuncAnimation):
     """A matplotlib animation that notebooks play when it is the value of a cell.
 
-    They get an MP4 file where there is an encoder (the extra `film`), otherwise a GIF file.
+    It is shown as MP4 if there is an encoder (the extra `film`), otherwise as GIF.
 
     Examples:
         >>> import matplotlib.pyplot as plt
@@ -59,18 +59,18 @@ class Film(FuncAnimation):
     """
 
     _moving: Sequence[Artist] = ()
-    """Artists in axes of which all else stays as it is, and is therefore drawn only once."""
+    """Artists in axes that otherwise do not change, and are therefore drawn only once."""
 
     _frames: Sequence[Any] = ()
-    """Those of the file that is being written."""
+    """Frames of the file that is being written."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._draw_was_started = True  # matplotlib warns of animations that are dropped: a film may be made again
+        self._draw_was_started = True  # or matplotlib would warn if a film is discarded
 
     @property
     def figure(self) -> Figure:
-        """What the frames are drawn in; `save` closes it.
+        """The figure in which the frames are drawn; `save` closes it.
 
         Examples:
             >>> from jaxgait import Bungee, animate, simulate
@@ -81,7 +81,7 @@ class Film(FuncAnimation):
         return self._fig  # type: ignore[attr-defined]  # matplotlib has no public attribute
 
     def new_saved_frame_seq(self) -> Iterator[Any]:
-        """What matplotlib asks for when a file is written: its frames.
+        """The frames of a file, for which matplotlib asks when it writes one.
 
         Examples:
             >>> import matplotlib.pyplot as plt
@@ -161,7 +161,7 @@ class Film(FuncAnimation):
             self._frames = self._at_rate(rate)
             bar.total = len(self._frames)
             kept = (len(self._frames) - 1) / max(1, self._save_count - 1)  # type: ignore[attr-defined]
-            # matplotlib accepts no other rate than that of a writer
+            # with a writer, matplotlib accepts no other rate than the writer's
             own = kept * self._own_rate if isinstance(writer, str) else None
 
             def shown(frame: int, frames: int) -> None:
@@ -170,7 +170,7 @@ class Film(FuncAnimation):
                     bar.set_description(f"{path.name}: encoding")
 
             further = {"fps": own, "dpi": dpi, "progress_callback": shown, **options}
-            pixels = writer in WRITERS.values()  # others may draw frames without
+            pixels = writer in WRITERS.values()  # other writers may have none
             once = only_moving(self.figure, self._moving) if pixels else contextlib.nullcontext()
             at = files.replacing(path) if pixels else contextlib.nullcontext(path)  # others write folders, too
             with at as draft, drawn_once(self.figure.canvas), once:
@@ -226,7 +226,7 @@ def animate(
         curves: whether to draw histories below the scene, if it has any; of many cycles, a window that moves.
 
     Warns:
-        UserWarning: of what leaves the view during much of the film, and of runs with too few samples for it.
+        UserWarning: about what is outside the view during much of the film, and runs with too few samples for it.
 
     Raises:
         TypeError: for a file name as the model.
@@ -296,7 +296,7 @@ def usual_pace(span: float) -> float:
 
 
 def _steps(duration: float, fps: float) -> int:
-    """How many steps, from frame to frame, a film of so many s has at a rate in 1/s at most; it has one at least."""
+    """Number of steps from frame to frame of a film of a duration in s, at most at a rate in 1/s, and at least one."""
     return max(1, math.floor(duration * fps + 1e-9))
 
 

@@ -20,11 +20,11 @@ from jaxgait.plot.style import EARTH, FAILED, RED
 from jaxgait.plot.timeline import CHARACTER, ENTRY, Panel, length, panels
 
 WIDTH, NARROWEST, HEIGHT = 7.2, 4.2, 3.6
-"""Of a figure in inches at most, which keeps its text legible in a file, and at least; height of a row of views."""
+"""Largest (for text to be legible in a file) and least width of a figure, and height of a row of views, in inches."""
 CELL = (1.65, 1.4)
 """Least width and height in inches of a run next to others; more go into further rows."""
 GAP = 0.1
-"""Between views, runs and rows, in inches."""
+"""Space between views, runs and rows, in inches."""
 LINE, CAPTION = 0.165, 0.078
 """Height of a line of text, and width of a character of a caption, in inches."""
 CURVE, BETWEEN, AXIS = 1.0, 0.16, (0.62, 0.45)
@@ -32,7 +32,7 @@ CURVE, BETWEEN, AXIS = 1.0, 0.16, (0.62, 0.45)
 PANEL, LOWEST = (2.6, 0.7), 3.0
 """Least width and height of panels of curves beside the views of a single run, and least height of such views."""
 FIGURE_SPACE = "\u2007"
-"""As wide as a digit."""
+"""A space as wide as a digit."""
 RIM, MARKS = "#555555", 6
 """Colour of the ground's surface; least number of marks on it in a view that moves."""
 MIN_ARROW = 0.02
@@ -48,7 +48,7 @@ def laid_out(scenes: Sequence[tuple[str, Scene]], curves: bool, pace: float) -> 
         pace: ratio to real time, no dimension.
 
     Returns:
-        The figure, and what shows each scene at a time.
+        The figure, and the `Stage` of each scene.
 
     Examples:
         >>> import numpy as np
@@ -66,7 +66,7 @@ def laid_out(scenes: Sequence[tuple[str, Scene]], curves: bool, pace: float) -> 
     legends = [_legend(one, plan.cell) for one in shown]
     common = len({_names(legend) for legend in legends}) == 1
     heights = _heights(shown, captions, legends, common, plan)
-    # Of a film: not one of pyplot's, which stay open.
+    # Not one of pyplot's figures, which stay open.
     figure = Figure(figsize=(plan.width, heights.top + plan.rows * heights.row))
     named: dict[str, Any] = {"loc": "upper left", "frameon": False, "borderaxespad": 0.2}
     if common and legends[0]["handles"]:
@@ -82,7 +82,7 @@ def laid_out(scenes: Sequence[tuple[str, Scene]], curves: bool, pace: float) -> 
         axes = _views(figure, one, plan, left, down + heights.above)
         box = axes[0].get_window_extent()
         caption.artist = axes[0].set_title(
-            "", loc="left", fontsize=9, family="DejaVu Sans", pad=6.0 + 72.0 * heights.titled,  # its digits are as wide
+            "", loc="left", fontsize=9, family="DejaVu Sans", pad=6.0 + 72.0 * heights.titled,  # equally wide digits
             x=-(box.x0 / figure.dpi - left) / (box.width / figure.dpi),
         )  # fmt: skip
         histories = _histories(figure, one, shown, plan, left, down + heights.above)
@@ -91,12 +91,12 @@ def laid_out(scenes: Sequence[tuple[str, Scene]], curves: bool, pace: float) -> 
 
 
 def _corner(figure: Figure, left: float, down: float) -> tuple[float, float]:
-    """A position in inches from the upper left corner in parts of the figure."""
+    """A position in inches from the upper left corner, converted to fractions of the figure."""
     return left / figure.get_figwidth(), 1.0 - down / figure.get_figheight()
 
 
 class _Heights(NamedTuple):
-    """Of what is above each other, in inches."""
+    """Heights of what is stacked in a figure, in inches."""
 
     top: float
     """What all runs have in common, above the first row."""
@@ -105,7 +105,7 @@ class _Heights(NamedTuple):
     above: float
     """Captions, legends and titles above the views of a run."""
     row: float
-    """A run with all of it."""
+    """A run with all of these."""
 
 
 def _heights(
@@ -137,7 +137,7 @@ def _histories(
 
 
 class _Plan(NamedTuple):
-    """Sizes in inches."""
+    """The arrangement of runs in a figure; sizes in inches."""
 
     width: float
     """Of the figure."""
@@ -150,7 +150,7 @@ class _Plan(NamedTuple):
     panels: int
     """Largest number of panels of curves of a run."""
     shift: float
-    """How far the curves are to the right of the left edge of the views; 0 if they are below."""
+    """Distance of the curves from the left edge of the views, if they are beside these; 0 if they are below."""
 
 
 def _plan(shown: Sequence[Scene], curves: bool) -> _Plan:
@@ -182,7 +182,7 @@ def _views(figure: Figure, shown: Scene, plan: _Plan, left: float, down: float) 
 
 
 class Stage:
-    """What shows one scene at a time.
+    """Shows one scene at any time of the film.
 
     Examples:
         >>> import numpy as np
@@ -296,7 +296,7 @@ class _Window:
 
 
 def _at(values: np.ndarray, i: int) -> np.ndarray:
-    """The value at a sample; a single one stands for all."""
+    """The value at a sample; a single value holds for all samples."""
     return values[i if len(values) > 1 else 0]
 
 
@@ -329,7 +329,7 @@ def _earth(ground: Ground) -> Polygon:
 
 
 def _marks(ground: Ground, x: float, view: View) -> np.ndarray:
-    """Lines in the ground around x at even distances, (2, points): how far a view has moved is seen by them."""
+    """Lines in the ground around x at even distances, (2, points), which show how far a view has moved."""
     wide, tall = view.span
     step = rounded(wide / MARKS)
     at = step * np.arange(math.ceil((x - wide / 2) / step), (x + wide / 2) / step)
@@ -358,7 +358,7 @@ def _metric(size: float) -> str:
 
 
 def pace_text(pace: float) -> str:
-    """A speed, of which 1 is real time, in words.
+    """A speed (1 is real time) in words.
 
     Examples:
         >>> from jaxgait.plot.film_layout import pace_text
@@ -389,7 +389,7 @@ def _columns(legend: dict[str, Any], width: float) -> dict[str, int]:
 
 
 def _height(legend: dict[str, Any]) -> float:
-    """In inches."""
+    """Height of a legend in inches."""
     return LINE * -(-len(legend["handles"]) // legend["ncols"]) + 0.05 * bool(legend["handles"])
 
 

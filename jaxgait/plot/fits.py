@@ -23,7 +23,7 @@ CHI_SQUARE_95 = 5.991
 def fitted(found: Fit, quantity: str = "", before: Float[np.ndarray, " points"] | None = None) -> Figure:
     """Measured and fitted curve with its 95 % band, the residual, and the correlation of the parameters' errors.
 
-    Where a fit did not reach a minimum, its errors are not known: there is no band and no correlation.
+    If a fit did not reach a minimum, its errors are not known: there is no band and no correlation.
 
     `quantity` labels the axis instead of the long name of the output; `before` is the initial curve (`Fit.before`), in
     the unit of the measured one. Several trials are drawn in rows, those of one output at one scale. Angles are in
@@ -40,7 +40,7 @@ def fitted(found: Fit, quantity: str = "", before: Float[np.ndarray, " points"] 
     """
     several = len(found.trials) > 1
     if len({one.output for one in found.trials.values()}) > 1:
-        quantity = ""  # it names one of them
+        quantity = ""  # it would name only one of them
     trials = [
         Curves(
             name if several else "",
@@ -123,7 +123,7 @@ def bounded(found: Fit) -> Figure:
             scaled = lambda value, i=i, name=name: space.unit(found.best | {name: value})[i]
             own, interval = scaled(float(get_parameter(model, name))), np.array(found.interval(name))
             known = found.minimum and np.isfinite(interval).all()
-            ends = np.clip(interval, space.low[i], space.high[i])  # (which have a logarithm)
+            ends = np.clip(interval, space.low[i], space.high[i])  # within the bounds, a logarithm exists
             span = list(map(scaled, ends)) if known else (0.0, 1.0)
             ax.plot((0.0, 1.0), (i, i), color=GREY, lw=0.8, alpha=0.5)
             ax.plot(span, (i, i), color=BLUE, lw=3.0 if known else 1.2, ls="-" if known else ":")

@@ -50,17 +50,17 @@ OUTCOMES = 0.8
 LEGEND = 110
 """Characters of the names that fit below all panels."""
 STRIDE = "stride"
-"""What histories can be drawn over instead of the time."""
+"""The alternative to time as the axis of histories."""
 SIMULATED = "simulated"
 """Name of the only line in a panel with a reference."""
 FAINTEST = 0.15
 """Least opacity of lines too many to name."""
 MARKERS = "o^sDv<>"
-"""Of the names that get a line of their own."""
+"""Markers of lines for names, such as subjects, each of which gets its own."""
 MANY = 200
 """More members than this are drawn as maps of their measures or, over time, as bands."""
 SHARES = ((5.0, 95.0, 0.2), (25.0, 75.0, 0.35))
-"""Bands of many members: their ends in per cent of the members, and their opacity."""
+"""Bands of many members: their ends as percentiles, and their opacity."""
 EXAMPLES = 5
 """Number of single members that are drawn on such bands."""
 Drawing = Callable[[Axes, xr.DataArray], xr.DataArray | None]
@@ -72,13 +72,14 @@ def picture(
 ) -> Figure:
     """Draws a result over time, or else over the scanned parameters.
 
-    A picture of runs says how those that did not complete ended, and one of a member of a scan, with which values.
+    The picture states how runs that did not complete ended, and the parameter values of a single member of a scan.
 
     Args:
         data: a result of `simulate` or `ensemble`; or several runs by name, such as {"soft": run, "stiff": other}, to
             compare over time or over the stride.
-        variables: by default the first few; of a scan with time histories, measures are drawn over the parameters, and
-            so are those of more than `MANY` members without names. Named histories of so many are median and bands.
+        variables: names; by default the first few. Measures of a scan with time histories are drawn over the parameters
+            if they are named, or if there are more than `MANY` members and no names. Named histories of so many members
+            are drawn as median and bands.
         over: two of the sampled parameters of a scan, by default the first two or the only one; ["stride"] for time
             histories over per cent of the stride (see `jaxgait.plot.strides.over_stride`).
         last: number of the last strides that count over the stride.
@@ -161,7 +162,7 @@ def _early(data: xr.Dataset) -> str:
 
 
 def _history(ax: Axes, data: xr.Dataset, x: xr.DataArray) -> xr.DataArray | None:
-    """A variable over the time, of a run or of members, with its reference and the end of a run that ended early."""
+    """A variable over time, of a run or of members, with its reference and the end of a run that ended early."""
     single = lambda x: while_moving(x) if x.dims != ("time",) else _split(data, str(x.name))
     others = [str(d) for d in x.dims if d != "time"]
     coloured_by = _curve(ax, single(x), "time", ends=members_ending(data, others))
@@ -177,7 +178,7 @@ def _history(ax: Axes, data: xr.Dataset, x: xr.DataArray) -> xr.DataArray | None
 
 
 def _compared(ax: Axes, runs: Mapping[str, xr.Dataset], x: xr.DataArray) -> None:
-    """A variable of several runs over the time, each in its colour, with their references and early ends."""
+    """A variable of several runs over time, each in its colour, with their references and early ends."""
     name, own = str(x.name), looks(len(runs))
     for (label, run), look in zip(runs.items(), own, strict=True):
         line = _split(run, name)
@@ -200,7 +201,7 @@ def _mark_counts(ax: Axes, *histories: xr.DataArray) -> None:
 
 
 def _split(run: xr.Dataset, name: str) -> xr.DataArray:
-    """A history as it is shown, not joined where it jumps."""
+    """A history as it is shown, interrupted where it jumps."""
     return displayed(split_at_jumps(run.assign({name: while_moving(run[name])}), [name])[name])
 
 
@@ -260,9 +261,9 @@ def scanned(data: xr.Dataset, variables: str | Sequence[str] = (), over: Sequenc
 
 
 def _arranged(scan: xr.Dataset) -> tuple[xr.Dataset, list[str]]:
-    """The scan over increasing values, and the parameters with a single value, whose dimensions it loses.
+    """The scan over increasing values without dimensions of size 1, and the values of these.
 
-    A sample in which a single parameter varies is over its values instead of the numbers of the members.
+    If a single parameter varies in a sample, its values replace the members' numbers as the dimension.
     """
     dims = [str(d) for d in scan["status"].dims]
     single = [d for d in dims if scan.sizes[d] == 1][: len(dims) - 1]  # at least one remains
@@ -287,7 +288,7 @@ def _along(rows: Table, over: Sequence[str]) -> list[str]:
 
 
 def _named(rows: Table) -> str:
-    """The dimension of few names, such as subjects, in a scan over two: each gets a line. Empty if there is none."""
+    """In a scan over two dimensions, the one with few names, such as subjects, which each get a line; empty if none."""
     names = {d: rows.columns[d].names for d in rows.dims if d in rows.columns}
     named = [d for d, own in names.items() if 0 < len(own) <= len(MARKERS)]
     return named[0] if len(rows.dims) == len(names) == 2 and len(named) == 1 else ""
@@ -300,9 +301,9 @@ def _span(column: Column) -> str:
 
 
 def _panels(data: xr.Dataset, names: Sequence[str], draw: Drawing, across: str, note: str) -> Figure:
-    """One panel per variable, drawn by a function, over an axis with the label `across`; colour bars of the lines.
+    """One panel per variable, drawn by `draw` over an axis with the label `across`; colour bars of the lines.
 
-    A note is above all panels.
+    The note is above all panels.
     """
     usual = min(HIGHEST, max(LOWEST, TOGETHER / len(names)))
     few_levels = lambda name: name == PHASE or (name == "status" and data["status"].ndim == 1)
@@ -331,9 +332,9 @@ def _panels(data: xr.Dataset, names: Sequence[str], draw: Drawing, across: str, 
 def _curve(ax: Axes, x: xr.DataArray, dim: str, ends: Sequence[str] = (), **drawn: Any) -> xr.DataArray | None:
     """Draws a variable over one of its dimensions, and returns the values by which its lines are coloured, if any are.
 
-    Lines are named by the values of the other dimensions, up to `MAX_NAMED`, and by how their members ended early
-    (`ends`, empty for those that did not). More lines than colours of one parameter are coloured by it. All others are
-    grey. More than `MANY` are bands with a few lines.
+    Up to `MAX_NAMED` lines are named by the values of the other dimensions, and by how their members ended early
+    (`ends`, empty for those that did not). If there are more lines than colours, and one parameter varies, it colours
+    them. All others are grey. More than `MANY` become bands with a few lines.
     """
     others = [str(d) for d in x.dims if d != dim]
     curves = x.transpose(dim, ...).values.reshape(x.sizes[dim], -1)
@@ -363,7 +364,7 @@ def _curve(ax: Axes, x: xr.DataArray, dim: str, ends: Sequence[str] = (), **draw
 def _bands(ax: Axes, x: xr.DataArray, dim: str, curves: np.ndarray) -> None:
     """Many curves, (samples, members), as their median and the bands around it, with a few of them.
 
-    These are coloured by the parameter, if there is one, and have names otherwise.
+    The lines are coloured by the parameter, if there is one, and have names otherwise.
     """
     others, count = [str(d) for d in x.dims if d != dim], curves.shape[1]
     percent = [50.0, *(end for low, high, _ in SHARES for end in (low, high))]
@@ -382,7 +383,7 @@ def _bands(ax: Axes, x: xr.DataArray, dim: str, curves: np.ndarray) -> None:
 
 
 def _by(x: xr.DataArray, others: Sequence[str]) -> xr.DataArray | None:
-    """The numbers, not all alike, along the only one of some dimensions that has several, if there is a single set."""
+    """The coordinate that colours lines: the only one with different numbers, along the only dimension of size > 1."""
     varied = [d for d in others if x.sizes[d] > 1]
     along = [c for c in x.coords.values() if c.dims == tuple(varied) and c.dtype.kind in "fiu" and c.name != MEMBER]
     along = [c for c in along if np.unique(c).size > 1]
@@ -409,7 +410,7 @@ def _lines(ax: Axes, x: xr.DataArray, rows: Table, of: str) -> None:
 
 
 def _line(ax: Axes, x: xr.DataArray, rows: Table, **drawn: Any) -> xr.DataArray | None:
-    """A variable over the scanned parameter; squares: early ends, those of members without a value at the bottom."""
+    """A variable over the scanned parameter; squares mark early ends, at the bottom for members without a value."""
     dim = rows.dims[0]
     across, up = (rows.columns.get(name) for name in (dim, str(x.name)))
     joined = not (up and up.colours) and not (across and across.names)

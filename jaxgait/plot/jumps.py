@@ -1,4 +1,4 @@
-"""Lines of runs that jump, such as at heel strikes: they end just before a jump and begin again just after it."""
+"""Interrupts lines of runs that jump, such as at heel strikes: they end just before a jump and begin just after it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def jumps(run: xr.Dataset, names: Sequence[str]) -> Jumps:
     """Where histories of a run jump.
 
     Runs have the states just before and after each event. Outputs, and the histories of members of an ensemble, are
-    extrapolated from the two samples on each side; they jump if that is further than these are apart. Between two
-    events without a sample in between they are NaN if they jump.
+    extrapolated from the two samples on each side; they jump if the extrapolated values differ by more than these
+    samples do. Between two events without a sample in between, those that jump are NaN.
 
     Args:
         run: a result of `simulate`, or one member of an ensemble with trajectories.
-        names: of numbers over `time`.
+        names: of numeric variables over `time`.
 
     Examples:
         >>> from jaxgait import RollingWalker, simulate
@@ -77,9 +77,9 @@ def instants(run: xr.Dataset) -> Float[np.ndarray, " events"]:
 def parted(
     time: Real[np.ndarray, " samples"], x: Real[np.ndarray, " samples"], at: Float[np.ndarray, " events"]
 ) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]]:
-    """A line over time, in any unit, that is not joined where it jumps at one of some instants; times in s.
+    """A line over time, in any unit, interrupted where it jumps at one of the instants `at`; times in s.
 
-    What it is just before and after them is extrapolated, as by `jumps`.
+    The values just before and after a jump are extrapolated as in `jumps`.
 
     Examples:
         >>> import numpy as np
@@ -97,18 +97,18 @@ def parted(
 
 
 def _within(time: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Numbers of the instants between the first and the last sample, these, and the first sample after each."""
-    sample = np.searchsorted(time, at + 1e-12 * np.abs(time).max(), side="right")  # one at the event is before it
+    """Indices of the instants between the first and the last sample, these, and the first sample after each."""
+    sample = np.searchsorted(time, at + 1e-12 * np.abs(time).max(), side="right")  # a sample at the event is before it
     inside = np.flatnonzero((sample > 0) & (sample < time.size))
     return inside, at[inside], sample[inside]
 
 
 def _extrapolated(time: np.ndarray, x: np.ndarray, at: np.ndarray, sample: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values just before and after events from the samples between these, their mean where they hardly differ.
+    """Values just before and after events, from the samples between events; their mean where they hardly differ.
 
-    Between two events without a sample in between nothing is known: it is NaN if one of them is a jump.
+    Between two events without a sample in between, values are unknown: NaN if one of the events is a jump.
     """
-    firsts, group = np.unique(sample, return_inverse=True)  # of the same motion
+    firsts, group = np.unique(sample, return_inverse=True)  # one group between the same samples
     first, last = np.append(0, firsts[:-1])[group], (np.append(firsts[1:], time.size) - 1)[group]
     sides, steps = [], []
     for near, far in (
@@ -128,11 +128,11 @@ def _extrapolated(time: np.ndarray, x: np.ndarray, at: np.ndarray, sample: np.nd
 
 
 def split_at_jumps(run: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
-    """Histories of a run as lines that are not joined where one of them jumps.
+    """Histories of a run as lines that are interrupted where one of them jumps.
 
     Args:
         run: a result of `simulate`, or one member of an ensemble with trajectories.
-        names: of numbers over `time`, which become floating-point numbers.
+        names: of numeric variables over `time`, which become floating-point numbers.
 
     Returns:
         The histories over a longer `time`, in which each of these jumps has three samples more: the values just before

@@ -29,7 +29,7 @@ TITLE = 100
 SQUARE, LARGEST_SQUARE, SMALLEST_SQUARE = 0.4, 6.0, 2.5
 """Size of the square on a cell whose member ended early: fraction of the cell, and at most and at least in points."""
 HATCHES = ("\\\\\\\\", "....", "----", "++++")
-"""Of cells too small for a square, one for each status; that of cells without a value leans the other way."""
+"""Hatches of cells too small for a square, one for each status; those of cells without a value lean the other way."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
 """Between a number and its unit, where lines are broken."""
 POINT, RING, COVERED = 14.0, 44.0, 3e5
@@ -41,9 +41,9 @@ EXTREMES = {"highest": ("^", "▲"), "lowest": ("v", "▼")}
 def draw_map(ax: Axes, x: xr.DataArray, rows: Table, along: Sequence[str]) -> None:
     """A variable over two parameters, with its name, its extremes and how members ended.
 
-    Members without a value have the colour of their status; those that have one although they ended early have a
-    square or a ring in it, or are hatched where cells are too small for a square. If most values are close together,
-    the colours are in unequal steps (see `boundaries`).
+    Members without a value have the colour of their status. Those that have one although they ended early get a square
+    or a ring in that colour, or a hatch if cells are too small for a square. If most values are close together, the
+    colours are in unequal steps (see `boundaries`).
 
     Args:
         ax: where to draw.
@@ -136,7 +136,7 @@ def cells(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:
 
 
 def _corners(rows: Table, along: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Of the cells of a grid of members, along the axes of the picture, (second dimension + 1, first one + 1)."""
+    """Corners of the cells of a grid of members, along the picture's axes, (second dimension + 1, first one + 1)."""
     levels = [rows.columns[d].values.reshape(rows.shape).take(0, 1 - i) for i, d in enumerate(rows.dims)]
     edges = [cell_edges(z, rows.columns[d].geometric) for z, d in zip(levels, rows.dims, strict=True)]
     grids = np.meshgrid(*edges)
@@ -144,7 +144,7 @@ def _corners(rows: Table, along: Sequence[str]) -> tuple[np.ndarray, np.ndarray]
 
 
 def _samples(ax: Axes, rows: Table, along: Sequence[str]) -> Callable[..., Any]:
-    """Draws numbers of sampled members as points."""
+    """A function that draws numbers of sampled members as points."""
     across, up = (rows.columns[n].values for n in along)
     size = min(POINT, max(1.0, COVERED / across.size))
     return lambda z, **looks: ax.scatter(across, up, c=np.ma.filled(z.astype(float), np.nan), s=size, **looks)
@@ -203,7 +203,7 @@ def _text(column: Column, value: float) -> str:
 def draw_empty(
     ax: Axes, empty: Bool[np.ndarray, "*members"], rows: Table, along: Sequence[str], *, own: bool = False
 ) -> None:
-    """Members without a value in the colour of their status, hatched or crossed out: it is not a value's colour.
+    """Draws members without a value in the colour of their status, hatched or crossed out, unlike any value.
 
     Args:
         ax: where to draw.
@@ -242,7 +242,7 @@ def draw_empty(
 
 
 def _mark_early_ends(ax: Axes, known: np.ndarray, rows: Table, along: Sequence[str]) -> None:
-    """Squares on cells (small ones are hatched), rings around points, of members that have a value but ended early."""
+    """Marks members that have a value but ended early: by squares on cells (hatches on small ones), or rings."""
     across, up = (rows.columns[n].values for n in along)
     looks: dict[str, Any] = {"facecolor": "none", "s": RING, "marker": "o", "linewidth": 1.2}
     size = LARGEST_SQUARE

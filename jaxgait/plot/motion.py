@@ -27,9 +27,9 @@ NAMES = {
     "ground_y_N": "ground reaction, upward",
 }
 BAND = f"range of the {len(REFERENCE_GAITS)} embedded gaits (not norms)"
-"""What the grey band is, in legends."""
+"""Legend of the grey band."""
 SHIFTED = "(band shifted to this mean)"
-"""Of the band of the hip's height, which depends on leg length."""
+"""Note on the band of the hip's height, which depends on leg length."""
 PATH = ("hip_x_m", "hip_y_m")
 """Signals that are not measured where the path of the hip was not recorded."""
 MAX_FINDINGS = 5
@@ -72,7 +72,7 @@ def _panel(ax: Axes, verdict: Verdict, signal: str) -> None:
     report, samples = verdict.signals[signal], verdict.cycle.signals[signal]
     percent, count = np.linspace(0.0, 100.0, 201), samples.size
     is_assumed = bool(verdict.stride.assumed_path) and signal in PATH
-    if signal not in LOAD and not is_assumed:  # its band would agree by itself
+    if signal not in LOAD and not is_assumed:  # which would lie within the band anyway
         low, high = band(signal, report.mean)
         ax.fill_between(percent, factor * low, factor * high, color=GREY, alpha=0.35, lw=0, label=BAND)
     ax.plot(100.0 * np.arange(count) / count, factor * samples, ".", color=BLUE, ms=3, label="samples")

@@ -1,4 +1,4 @@
-"""The panels of a picture: a grid of them, the variables that are chosen or there, and one legend for all of them."""
+"""The panels of a picture: their grid, the variables that are available and chosen, and one legend for all of them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PER_ROW = 3
 def grid(
     count: int, size: tuple[float, float], *, extra: tuple[float, float] = (0.0, 0.0), **shared: Any
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with panels in rows of up to `PER_ROW`; those that fill the last row are hidden.
+    """A figure with panels in rows of up to `PER_ROW`; surplus ones in the last row are hidden.
 
     Args:
         count: number of panels.
         size: width and height of each in inches.
-        extra: room for what is beside and above all of them, in inches.
+        extra: space beside and above all of them, in inches.
         **shared: options of `matplotlib.pyplot.subplots`, such as ``sharey=True``.
 
     Examples:
@@ -48,7 +48,7 @@ def grid(
 
 
 def scalar_histories(data: xr.Dataset, dim: str = "time") -> list[str]:
-    """The numbers over time of which a run has one per sample, and a scan one per sample of each member.
+    """Names of the numeric variables with one value per sample of a run, or of each member of a scan.
 
     Args:
         data: a result of `simulate` or `ensemble`.
@@ -103,7 +103,7 @@ def chosen(
 
 
 def not_all(drawn: Sequence[str], own: Sequence[str]) -> str:
-    """What a picture says if it shows only the first few of what could be drawn; empty if it shows all.
+    """A note if a picture shows only the first few of the variables that could be drawn; empty if it shows all.
 
     Examples:
         >>> from jaxgait.plot.panels import not_all
@@ -114,10 +114,10 @@ def not_all(drawn: Sequence[str], own: Sequence[str]) -> str:
 
 
 def check_there(data: xr.Dataset, names: Sequence[str]) -> None:
-    """Checks that a result has variables.
+    """Checks that a result has the named variables.
 
     Raises:
-        ValueError: for the first that it has not, with the nearest ones.
+        ValueError: for the first one that is missing, with similar names.
 
     Examples:
         >>> import xarray as xr
@@ -135,7 +135,7 @@ def check_there(data: xr.Dataset, names: Sequence[str]) -> None:
 
 
 def distinct(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
-    """A result in which no two of these variables have the same words: their names take the place of such words.
+    """The result in which those of the variables that have the same long name are called by their names instead.
 
     Examples:
         >>> import xarray as xr
@@ -150,7 +150,7 @@ def distinct(data: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
 
 
 def named_artists(figure: Figure) -> dict[str, Artist]:
-    """What has a name in any panel of a figure, by name, for one legend of them all.
+    """The labelled artists of all panels of a figure, by label, for a common legend.
 
     Examples:
         >>> import matplotlib.pyplot as plt
@@ -164,11 +164,11 @@ def named_artists(figure: Figure) -> dict[str, Artist]:
 
 
 def legend(figure: Figure, loc: str = "outside lower center", **looks: Any) -> Legend:
-    """One legend, beside the panels, for all that have names in any of them; in one line unless `ncols` is given.
+    """One legend, beside the panels, for the labelled artists of all of them; in one line unless `ncols` is given.
 
     Args:
         figure: where to draw it.
-        loc: its place; one that begins with "outside" takes room of its own.
+        loc: its location; one that begins with "outside" reserves space for it.
         **looks: further options of `matplotlib.figure.Figure.legend`.
 
     Examples:
@@ -185,7 +185,7 @@ def legend(figure: Figure, loc: str = "outside lower center", **looks: Any) -> L
 
 
 def of_known(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """The value of one of NumPy's functions that skip NaN; NaN, without a warning, where there is nothing else.
+    """Calls one of NumPy's functions that skip NaN; where all values are NaN, the result is NaN, without a warning.
 
     Examples:
         >>> import numpy as np

@@ -13,16 +13,16 @@ from jaxgait.plot.panels import of_known
 from jaxgait.support.units import displayed
 
 LOOK: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 2)), "linewidth": 1.0, "zorder": 3}
-"""The line of a reference."""
+"""The line style of a reference."""
 ALIKE, ALIKE_WITHIN = 1e-6, 1e-2
-"""Largest difference of references that are drawn as one, relative to the largest value: of members by rounding; of
-runs with samples of their own by interpolation."""
+"""Largest difference of references that are drawn as one, relative to the largest value: of members, due to rounding;
+of runs with samples of their own, due to interpolation."""
 
 
 def references(data: xr.Dataset) -> dict[str, str]:
     """The references in a result by the variables that they belong to, as its model declares them.
 
-    One with a dimension that its variable has not is drawn like any other variable, in a panel of its own.
+    One with a dimension that its variable lacks is drawn like any other variable, in a panel of its own.
 
     Args:
         data: a result of `simulate` or `ensemble`; the attribute `reference_of` of a variable names another one.
@@ -40,7 +40,7 @@ def references(data: xr.Dataset) -> dict[str, str]:
 
 
 def with_their_references(data: xr.Dataset, names: Sequence[str]) -> list[str]:
-    """Variables without those that are drawn in the panel of another one among them.
+    """The variables without references that are drawn in the panel of another one of them.
 
     Examples:
         >>> import xarray as xr
@@ -61,7 +61,7 @@ def draw_references(ax: Axes, curves: Sequence[xr.DataArray], dim: str, looks: S
         ax: the panel.
         curves: the reference of each run over `dim` alone, all of the same variable.
         dim: the dimension along the axis.
-        looks: of the lines of the runs, whose colours references that differ have.
+        looks: of the lines of the runs; references that differ get their colours.
 
     Examples:
         >>> import matplotlib.pyplot as plt
@@ -87,7 +87,7 @@ def draw_references(ax: Axes, curves: Sequence[xr.DataArray], dim: str, looks: S
 
 
 def _name_all(ax: Axes, label: str) -> None:
-    """One entry in the legend, in no colour, for references that differ, each of which has the colour of its run."""
+    """Adds one black entry to the legend for references that differ, each of which has the colour of its run."""
     ax.plot([], [], **LOOK, label=f"{label}, each in its colour")
 
 
@@ -103,11 +103,11 @@ def draw_reference(ax: Axes, x: xr.DataArray, dim: str, *, band: bool = False) -
     """Draws a reference into the panel of its variable, dashed, with its long name in the legend.
 
     Args:
-        ax: the panel, in which the lines of its variable are.
+        ax: the panel, which already has the lines of its variable.
         x: the reference over `dim` and the dimensions of its variable, along which it may be the same.
         dim: the dimension along the axis.
-        band: whether references that differ, as those of several people do, become their mean and a band of 1 SD; else
-            each is a line in the colour of its variable's.
+        band: whether references that differ, as those of several people do, become their mean and a band of 1 SD;
+            otherwise each is a line in the colour of its variable's line.
 
     Examples:
         >>> import matplotlib.pyplot as plt

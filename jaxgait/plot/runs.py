@@ -1,4 +1,4 @@
-"""What pictures say of the runs in them: their names, the values that they were made with, and how they ended."""
+"""What pictures state about their runs: names, parameter values, and how they ended."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def end_time(run: xr.Dataset) -> float | None:
 
 
 def while_moving(x: xr.DataArray) -> xr.DataArray:
-    """A history, with NaN for the phase after the end of a run, which results number -1.
+    """A history; that of the phase is NaN after the end of a run, where results have -1.
 
     Examples:
         >>> import xarray as xr
@@ -127,7 +127,7 @@ def while_moving(x: xr.DataArray) -> xr.DataArray:
 
 
 def brief(text: str) -> str:
-    """A status without what is in brackets, which explains it.
+    """A status without its explanation in brackets.
 
     Examples:
         >>> from jaxgait.plot.runs import brief
@@ -139,9 +139,9 @@ def brief(text: str) -> str:
 
 
 def fixed_values(data: xr.Dataset) -> list[str]:
-    """What has a single value in a result, such as the parameters of the one member that was selected from a scan.
+    """Texts of single values in a result, such as the parameters of the one member that was selected from a scan.
 
-    The name of a person stands for the numbers that follow from who walks.
+    The name of a person replaces the numbers that follow from who walks.
 
     Examples:
         >>> import xarray as xr
@@ -188,7 +188,7 @@ def _valued(coordinate: xr.DataArray, value: Any) -> str:
 
 
 def members_ending(data: xr.Dataset, dims: Sequence[str]) -> list[str]:
-    """Of each line over these dimensions, how its member ended if it did not complete; empty strings for all others.
+    """For each line over these dimensions, how its member ended; an empty string if it completed.
 
     Examples:
         >>> import xarray as xr

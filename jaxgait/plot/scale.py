@@ -11,23 +11,23 @@ from jaxtyping import Float, Num
 from matplotlib.colors import BoundaryNorm, ListedColormap, to_hex
 
 SHARES = (0.0, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 1.0)
-"""Of the values, those below each boundary: fine at both ends, where the optimum is."""
+"""Share of the values below each boundary: fine at both ends, where the optimum is."""
 CROWDED = 0.04
 """The lowest or highest quarter of the values is crowded if it fills less than this fraction of a linear scale."""
 MIN_VALUES = 20
-"""Fewer different values can be distinguished on a linear scale, or not at all."""
+"""Least number of different values: fewer can be distinguished on a linear scale, or not at all."""
 MIN_STEPS = 4
-"""Fewer steps show less than a linear scale does: where most values are equal."""
+"""Least number of steps: fewer, as when most values are equal, show less than a linear scale does."""
 
 
 def boundaries(values: Num[np.ndarray, " members"]) -> Float[np.ndarray, " edges"] | None:
-    """Boundaries between steps of colour for values that are crowded at an end of their range, rounded.
+    """Rounded boundaries between steps of colour for values that are crowded at an end of their range.
 
     Args:
         values: of members, in any unit; those that are not finite do not count.
 
     Returns:
-        From the lowest to the highest value; None for values that a linear scale shows.
+        From the lowest to the highest value; None if a linear scale suffices.
 
     Examples:
         >>> import numpy as np
@@ -55,7 +55,7 @@ def boundaries(values: Num[np.ndarray, " members"]) -> Float[np.ndarray, " edges
 
 
 def texts(steps: Float[np.ndarray, " edges"]) -> list[str]:
-    """The boundaries, in any unit, with digits that distinguish each from its neighbours; of extremes four at least.
+    """The boundaries, in any unit, with digits that distinguish each from its neighbours; at least four for extremes.
 
     Examples:
         >>> import numpy as np
@@ -78,7 +78,7 @@ def _places(steps: np.ndarray) -> list[int]:
 
 
 def colours(count: int) -> list[str]:
-    """As many colours from the sequential colour map.
+    """A number of colours from the sequential colour map.
 
     Examples:
         >>> from jaxgait.plot.scale import colours

@@ -27,14 +27,14 @@ from jaxgait.states import state_variables
 from jaxgait.support.units import displayed
 
 Points = Float[np.ndarray, "_ _ 2"]
-"""(samples, points, (right, up)) in m; one sample stands for all of a run."""
+"""(samples, points, (right, up)) in m; a single sample holds for the whole run."""
 Path = Float[np.ndarray, "_ 2"]
 
 
 MUCH = 0.25
-"""Fraction of a film during which something is outside the view, above which a warning says so."""
+"""Fraction of a film during which something is outside the view, above which to warn."""
 MARGIN = 0.1
-"""Room around what a larger view should hold, as a fraction of it."""
+"""Margin around what a larger view should hold, as a fraction of it."""
 OWN_CURVES = 3
 """Largest number of panels below a scene that brings no curves."""
 
@@ -101,11 +101,11 @@ class Curve(NamedTuple):
     values: Mapping[str, Float[np.ndarray, " samples"]]
     """By label, in drawing order."""
     measured: tuple[str, ...] = ()
-    """Labels of measured ones, which are dashed."""
+    """Labels of measured curves, which are dashed."""
 
 
 class Scene(NamedTuple):
-    """Everything drawn of one run; the first shape is at the back."""
+    """Everything that is drawn for one run; the first shape is at the back."""
 
     time: Float[np.ndarray, " samples"]
     """In s."""
@@ -136,8 +136,8 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
         model: see `jaxgait.animate`.
 
     Raises:
-        ValueError: for anything but one run over time, such as runs along a further dimension, for a run without what
-            the scene reads, for a mechanism without a scene, and if the model cannot be made from the attributes.
+        ValueError: for anything but one run over time, such as runs along a further dimension, for a run that lacks
+            variables of the scene, for a mechanism without a scene, and if the attributes do not make the model.
 
     Examples:
         >>> import numpy as np
@@ -188,14 +188,14 @@ def scene(run: xr.Dataset, model: Model | None = None) -> Scene:
             f"the scene of {type(model).__name__} must return a jaxgait.plot.scene.Scene, got {type(found).__name__}"
         )
     ended = str(run.attrs.get("status_text", found.ended)).removeprefix("ended early: ")
-    own = tuple(c._replace(values={n: np.asarray(x) for n, x in c.values.items()}) for c in found.curves)  # JAX's, too
+    own = tuple(c._replace(values={n: np.asarray(x) for n, x in c.values.items()}) for c in found.curves)  # of JAX, too
     curves = own or (_first_histories(whole) if len(found.time) == whole.sizes["time"] else ())
-    ended = ended.partition(" (")[0]  # without what it means
+    ended = ended.partition(" (")[0]  # without its explanation
     return found._replace(ended=ended, curves=curves, instants=instants(whole))
 
 
 def _first_histories(run: xr.Dataset) -> tuple[Curve, ...]:
-    """Those that `jaxgait.plot.histories.picture` draws first, with their measured references."""
+    """The histories that `jaxgait.plot.histories.picture` draws first, with their measured references."""
     names, measured = with_their_references(run, scalar_histories(run))[:OWN_CURVES], references(run)
     run, curves = distinct(run, names), []
     for name in names:
@@ -207,7 +207,7 @@ def _first_histories(run: xr.Dataset) -> tuple[Curve, ...]:
 
 
 def _along_further_dimensions(run: xr.Dataset, model: Model) -> tuple[int, str] | None:
-    """Number and dimension of several runs in one Dataset: a dimension that every history has, and no state."""
+    """Number and dimension of several runs in one Dataset: all histories share it, but the model's states lack it."""
     histories = [set(x.dims) for x in run.data_vars.values() if "time" in x.dims]
     shared = sorted(map(str, set.intersection(*histories) - {"time"})) if histories else []
     if shared:
@@ -237,7 +237,7 @@ def cut_off(shown: Scene) -> str:
     beyond = np.zeros((samples, 2))
     for shape in moving:
         low, high = np.fmin.reduce(shape, axis=1), np.fmax.reduce(shape, axis=1)
-        one_side = (low < -reach) != (high > reach)  # what extends beyond both, such as a wall, is meant to
+        one_side = (low < -reach) != (high > reach)  # what extends beyond both sides, such as a wall, is meant to
         beyond = np.fmax(beyond, np.where(one_side, np.fmax(-low, high), 0.0))
     outside["shapes"] = (beyond > (1.0 + MARGIN) * reach).any(axis=-1)  # less hardly shows
     reach = np.maximum(reach, beyond.max(axis=0))
@@ -352,7 +352,7 @@ def seen(positions: Float[np.ndarray, "*axes 3"], azimuth: float, elevation: flo
 
 
 def levelled(vectors: Float[np.ndarray, "*axes d"], slope: float) -> Float[np.ndarray, "*axes d"]:
-    """Places in m or forces in N, in 2-D or 3-D, from axes that fall forward by `slope` in rad to level ones.
+    """Positions in m or forces in N, in 2-D or 3-D, from axes that fall forward by `slope` in rad to level ones.
 
     Examples:
         >>> import numpy as np
@@ -432,7 +432,7 @@ def arrow_scale(shown: Scene) -> float:
 
 
 def largest_force(shown: Scene) -> float:
-    """Of all arrows of a scene, in N; zero without any.
+    """The largest force of all arrows of a scene, in N; zero if there are none.
 
     Examples:
         >>> import numpy as np
@@ -459,7 +459,7 @@ def rounded(x: float) -> float:
 def alike(scenes: Sequence[Scene]) -> list[Scene]:
     """Scenes of one mechanism with the same size of each view, and the same scale of their arrows.
 
-    Views that stand still all show the same place.
+    Fixed views all show the same region.
 
     Examples:
         >>> import numpy as np

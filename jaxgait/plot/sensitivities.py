@@ -23,9 +23,9 @@ _HATCHED: dict[str, Any] = {"hatch": "////", "edgecolor": "white", "linewidth": 
 _DOUBTFUL = "a slope, not a change: runs with it\nfail, are unstable, or differ by over half"
 _MAX_LETTERS = 34
 _FAR = 2.0
-"""Length of the longest bar beyond which a difference of runs is written instead of drawn to scale."""
+"""Multiple of the longest bar beyond which a difference of runs is written instead of drawn to scale."""
 _SHORT = (-2, 4)
-"""Powers of ten between which numbers are short enough without."""
+"""Powers of ten between which numbers are short enough without a factor."""
 
 
 def tornado(found: xr.Dataset, *, searched: Collection[str] = (), max_bars: int = 16) -> Figure:
@@ -33,10 +33,10 @@ def tornado(found: xr.Dataset, *, searched: Collection[str] = (), max_bars: int 
 
     Effects are compared relative to the longest bar of their panel.
 
-    Circles show runs on either side of the design, if any: away from the end of a bar, the slope does not hold for 1 %.
-    Of one far beyond the longest bar, an arrow gives the number.
+    Circles, if any, show runs on either side of the design: if one is off the end of its bar, the slope does not hold
+    for 1 %. An arrow gives the number of one far beyond the longest bar.
     Hatched bars are slopes alone: runs or gaits fail with a change of 1 % (`lost` in the attributes of `found`), or
-    their results differ from it by over half (`disagree`).
+    their results differ from the slope by over half (`disagree`).
 
     Args:
         found: result of `jaxgait.optimization.sensitivities`.
@@ -73,7 +73,7 @@ def tornado(found: xr.Dataset, *, searched: Collection[str] = (), max_bars: int 
 
 
 def _panels(count: int, names: Sequence[str], high: float) -> tuple[Figure, list[Axes]]:
-    """Panels of measures in rows, each with a line of a height in inches for every parameter, the first at the top."""
+    """Panels of measures, each with a line of a height in inches for every parameter, the first one at the top."""
     figure, panels = grid(count, (3.3, 1.1 + high * len(names)), extra=(1.8, 0.3), sharey=True)
     panels[0].set_yticks(range(len(names)), names)
     panels[0].invert_yaxis()
@@ -150,7 +150,7 @@ def _legend(one: xr.Dataset, names: list[str], searched: Collection[str]) -> lis
 def shares(found: xr.Dataset) -> Figure:
     """First-order and total Sobol indices with their intervals, and those from slopes; one panel per measure.
 
-    They are the result of `jaxgait.analysis.sensitivity.sobol_indices`.
+    `found` is the result of `jaxgait.analysis.sensitivity.sobol_indices`.
 
     Examples:
         >>> from jaxgait import Bungee

@@ -31,17 +31,17 @@ from jaxgait.support import checks
 from jaxgait.support.units import displayed
 
 WIDTH, HIGH, LOWEST = 6.0, 2.9, 1.9
-"""Of a figure and of its panels, in inches: of the only one, and at least."""
+"""Width of a figure, height of its only panel, and least height of several, in inches."""
 NOTE = 85
 """Characters of a line of the note above the panels."""
 HANDLE, SHOWN = 8, 3
-"""Characters that the line of a legend's entry takes; numbers of strides in one, before the others."""
+"""Characters that the line of a legend's entry takes; how many strides an entry lists by number."""
 FAINT = 0.2
 """Opacity of bands, and of many single strides."""
 FEWEST = 50
 """Samples per stride below which curves are polygons that cut off peaks: the knee's measures need as many."""
 REPEATED = 0.01
-"""Largest difference of strides that count as the same, as a fraction of the range of a curve that is no angle."""
+"""Largest difference of strides that count as the same, as a fraction of the range of the curve, if it is no angle."""
 Spread = Literal["sd"] | Sequence[float | int] | np.ndarray | None
 
 
@@ -58,15 +58,15 @@ class Strides(NamedTuple):
     values: Float[np.ndarray, "curves samples"]
     """In the unit of the variable, from 0 to 100 % of the stride; NaN where it has no value."""
     what: str
-    """What each curve is of, in the plural."""
+    """What the curves belong to: "members" or "strides"."""
     notes: tuple[str, ...]
     """Which strides count, how many members or strides do not, and how a run ended early; none if all count."""
     names: tuple[str, ...] = ()
-    """Of members, by their parameters; numbers of strides, from 1."""
+    """Members by their parameters, or strides by number, from 1."""
 
     @property
     def percent(self) -> Float[np.ndarray, " samples"]:
-        """Where the samples are on the stride, in %."""
+        """Positions of the samples in the stride, in %."""
         return np.linspace(0.0, 100.0, self.values.shape[1])
 
 
@@ -97,10 +97,10 @@ class _Group(NamedTuple):
 
     label: str
     names: tuple[str, ...] | None = None
-    """Of the curves; None: all of the result."""
+    """Names of the curves; None for all of the result."""
 
     def of(self, curves: Strides) -> Strides:
-        """Those of a variable."""
+        """The group's curves of a variable."""
         if self.names is None:
             return curves
         return curves._replace(values=curves.values[np.isin(curves.names, self.names)])
@@ -116,10 +116,10 @@ def over_stride(
     ended early. Where a curve has no value, as a centre of pressure in swing, the others count; a variable without any
     value has no panel. A band of SD ends at zero where no curve has a value beyond it.
 
-    Of several people, each with several designs, each person is drawn apart.
+    If there are several people, each with several designs, each person is drawn separately.
 
-    Strides of one run that alternate between two to four gaits (of the order 2 to 4) are drawn apart: their mean would
-    be none of these. The picture says how many members of an ensemble do so, and if there are too few samples per
+    Strides of one run that alternate between two to four gaits (of the order 2 to 4) are drawn separately: their mean
+    would be none of these. The picture says how many members of an ensemble do so, and if there are too few samples per
     stride.
 
     Args:
@@ -185,7 +185,7 @@ def over_stride(
 
 
 def _by_person(results: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
-    """The results, those of several people with several designs by person: their mean would be of no person or design.
+    """The results, split by person if several people have several designs: a mean would be of no person or design.
 
     The name of a person replaces the numbers that follow from who walks.
     """
@@ -238,7 +238,7 @@ def _variables(results: Mapping[str, xr.Dataset], variables: str | Sequence[str]
 
 
 def _groups(label: str, curves: Strides, orders: Int[np.ndarray, " members"], spread: Spread) -> list[_Group]:
-    """What is drawn of a result: all its curves together; strides that alternate, and a few members, apart."""
+    """How the curves of a result are grouped: together, but alternating strides, and a few members, separately."""
     named = lambda text: ", ".join(filter(None, (label, text)))
     if curves.what == "members":
         few = spread is None and 1 < len(curves.names) <= MAX_NAMED
@@ -254,11 +254,11 @@ def _groups(label: str, curves: Strides, orders: Int[np.ndarray, " members"], sp
 
 
 def _orders(data: xr.Dataset, names: Sequence[str]) -> Int[np.ndarray, " members"]:
-    """After how many strides the run, or each member, repeats by its last ones: the most by any of the variables."""
+    """After how many strides the run, or each member, repeats, by its last strides: the most of any variable."""
     found = np.zeros(0, dtype=int)
     for name in names:
         curves, unit = _curves(data, name), displayed(data[name]).attrs.get("units")
-        done = curves.completed.sum(axis=1).max(initial=0)  # of members all or none
+        done = curves.completed.sum(axis=1).max(initial=0)  # members complete all or none
         first = max(min(TRANSIENT_STRIDES, done - 1), done - COMPARED_STRIDES)
         of_one = np.full(len(curves.values), IRREGULAR)
         if done > first:
@@ -301,7 +301,7 @@ def _notes(
     orders: Int[np.ndarray, " members"],
     last: int | None,
 ) -> list[str]:
-    """What the picture says of a result."""
+    """What the picture says about a result."""
     one = next(iter(found.values()))[label]
     texts = [*fixed_values(data), *dict.fromkeys(text for curves in found.values() for text in curves[label].notes)]
     if one.what == "strides" and orders[0] > 1:
@@ -316,7 +316,7 @@ def _notes(
 
 
 def _together(texts: Mapping[str, Sequence[str]], last: str) -> str:
-    """The notes on all results: what is said of each once, else with their names."""
+    """The notes on all results: common ones once, others with the names of their results."""
     common = [text for text in next(iter(texts.values())) if all(text in others for others in texts.values())]
     own = {label: [text for text in listed if text not in common] for label, listed in texts.items()}
     whose = [f"{label}: {', '.join(listed)}" for label, listed in own.items() if listed]
@@ -342,7 +342,7 @@ def _draw_measured(
 
 
 def strides(data: xr.Dataset, name: str, last: int | None = None) -> Strides:
-    """The curves of a variable over the stride that count, angles in degrees; for the arguments see `over_stride`.
+    """The curves of a variable over the stride, angles in degrees; for the arguments see `over_stride`.
 
     Raises:
         ValueError: if nothing completed.
@@ -392,7 +392,7 @@ class _Curves(NamedTuple):
     members: tuple[str, ...]
     """Dimensions of the members; none for a run."""
     names: list[str]
-    """Of the members."""
+    """Names of the members."""
 
 
 def _curves(data: xr.Dataset, name: str) -> _Curves:
@@ -410,14 +410,14 @@ def _curves(data: xr.Dataset, name: str) -> _Curves:
 
 
 def _transient(completed: Bool[np.ndarray, " strides"]) -> int:
-    """Number of first strides of a run that do not count, as it finished others."""
+    """Number of first strides of a run that do not count, provided that it finished others."""
     return min(TRANSIENT_STRIDES, max(int(np.sum(completed)) - 1, 0))
 
 
 def _completed(
     data: xr.Dataset, members: Sequence[str], ends: np.ndarray, size: int
 ) -> Bool[np.ndarray, "members strides"]:
-    """Which strides, with these last samples, count: all or none of each member, and those that a run reached."""
+    """Which strides (`ends`: their last samples) count: all or none of each member, or those that a run finished."""
     if members:
         codes = flat(data["status"], tuple(members)) if "status" in data else np.zeros(size)
         return np.repeat(status_codes(codes)[:, None] == Outcome.COMPLETED, len(ends), axis=1)
@@ -426,7 +426,7 @@ def _completed(
 
 
 def _of_run(run: xr.Dataset, shown: Int[np.ndarray, " strides"], last: int | None) -> list[str]:
-    """Which strides of a run count (numbers from 1), if not all do, how it ended early, and whether it just began."""
+    """Notes on a run: which strides count (numbers from 1), if not all do, how it ended early, and if it just began."""
     total, found = int(run.attrs["strides"]), []
     if len(shown) < total:
         which = f"strides {shown[0]} to {shown[-1]}" if len(shown) > 1 else f"stride {shown[0]}"
@@ -456,7 +456,7 @@ def _shape(low_high: tuple[float, float] | None) -> tuple[str, str]:
 def _draw(
     ax: Axes, own: Strides, low_high: tuple[float, float] | None, spread: Spread, label: str, look: Mapping[str, Any]
 ) -> None:
-    """The curves of a group, named by its label; without one, by what they are."""
+    """Draws the curves of a group, with its label in the legend, or else what they are."""
     values, percent, number = own.values, own.percent, len(own.values)
     if number == 0:
         return

@@ -31,14 +31,14 @@ class Study(NamedTuple):
     """A kind of file, and the function that draws it."""
 
     name: str
-    """With its article."""
+    """The kind, with its article."""
     draw: Callable[[xr.Dataset], Figure]
     of_any: bool = False
-    """Whether it draws any choice of the variables."""
+    """Whether it can draw any selection of the variables."""
 
 
 def study(data: xr.Dataset) -> Study | None:
-    """The study that a Dataset is the result of; None for runs, scans and anything else."""
+    """The study whose result a Dataset is; None for runs, scans and anything else."""
     attrs, dims, names = set(data.attrs), set(data.dims), set(data.data_vars)
     front = {"objectives", "senses", "parameters"} <= attrs and "point" in dims
     sensitivities = "change" in names and set(data["change"].dims) == {"measure", "parameter"}
@@ -57,7 +57,7 @@ def study(data: xr.Dataset) -> Study | None:
 
 
 def gait_cycles(data: xr.Dataset) -> Figure:
-    """Measured strides over the gait cycle (`jaxgait.motion.capture.tables.stride_curves`), thin, and means by side."""
+    """Measured strides (`jaxgait.motion.capture.tables.stride_curves`) as thin lines, and their means by side."""
     sides, percent = data["side"].values, data["percent"].values
     curves = {str(name): x for name, x in data.items() if x.dims == ("stride", "percent")}
     with style():
@@ -83,7 +83,7 @@ def saved_fit(data: xr.Dataset) -> Figure:
     facts = lambda one: data.attrs | one.fitted.attrs
     quantity = lambda one: str(facts(one).get("quantity", facts(one).get("output", "curve")))
     estimated = bool(data.attrs.get("noise_estimated", 0.0))
-    if not data.attrs.get("minimum", 1.0):  # without which errors are not known
+    if not data.attrs.get("minimum", 1.0):  # elsewhere, errors are not known
         found = {name: one.assign(band=one.band * np.nan) for name, one in found.items()}
     with style():
         figure, _ = draw_curves(
@@ -126,13 +126,13 @@ class Curves(NamedTuple):
 
 
 def draw_curves(trials: Sequence[Curves], side_panel: bool = False) -> tuple[Figure, Axes | None]:
-    """Measured and fitted curves above their residuals, angles in degrees, several trials in about a square.
+    """Measured and fitted curves above their residuals, angles in degrees; several trials fill about a square.
 
-    Those of one quantity have one scale.
+    Trials of one quantity have the same scale.
 
     Args:
         trials: at least one.
-        side_panel: whether to leave room for a further panel after the last trial.
+        side_panel: whether to add a further panel after the last trial.
 
     Returns:
         The figure, and the further panel if there is one.

@@ -55,21 +55,21 @@ _RC: dict[Any, Any] = {
 
 
 _SAVED: dict[Any, Any] = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "jaxgait"}
-"""TrueType, as journals require; text that can be searched and edited; the same names in every file."""
+"""TrueType, as journals require; text that can be searched and edited; reproducible identifiers in SVG."""
 _UNDATED: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "svgz": {"Date": None}, "pdf": {"CreationDate": None}}
-"""Without the time: the same picture is the same file."""
+"""No creation time: the same picture gives the same file."""
 MIN_SIDE, MAX_SIDE = 15.0, 1200.0
 """Least and largest width and height of a picture in print, in mm: room for its labels; a poster (A0) has 1189 mm."""
 _NARROWEST, _BAR = 40.0, 15.0
 """Least width of a column of panels in print, in mm, and what a colour bar adds to it."""
 _LARGEST, _PRINTED, _SMALLEST = 8.0, 7.0 / 8.0, 6.0
-"""Of a picture for print: the size of letters, in points, to which larger ones are reduced, and the scale of all."""
+"""Size in points to which larger letters are reduced in print, scale of all of them then, and their least size."""
 NOISE, LEVEL = 1e-7, 0.01
-"""Relative range of values below which a panel shows no variation, and half its height, relative to them."""
+"""Relative range of values below which a panel shows no variation, and half its height then, relative to the values."""
 LONGEST = 22
 """Characters of a label that fit next to a panel."""
 _LETTERS, _HANDLE = 1.45, 7
-"""Of legends: letters per font size, and how many of them fit where the line and the gap before the next one are."""
+"""Letters of a legend per width of one font size, and the number that would fit in place of a line and its gaps."""
 
 
 @contextlib.contextmanager
@@ -117,7 +117,7 @@ def axis_label(quantity: str | xr.DataArray, unit: str | None = None) -> str:
 
 
 def line_colours(names: Sequence[str], own: Mapping[str, str], elsewhere: Sequence[str] = ()) -> list[str]:
-    """Colours of lines by name: their own ones, otherwise such as nothing else in the picture has.
+    """Colours of lines by name: their own ones, otherwise ones that nothing else in the picture has.
 
     When these are used up, colours follow that are used elsewhere, and then those of other names. Lines of one panel
     have different colours as long as there are enough.
@@ -139,10 +139,10 @@ def line_colours(names: Sequence[str], own: Mapping[str, str], elsewhere: Sequen
 
 
 def broken(label: str, longest: int = LONGEST) -> str:
-    r"""A label that is too long for the height of a panel in several lines; its unit stays in one.
+    r"""Breaks a label that is too long for the height of a panel into several lines, but not within its unit.
 
     Args:
-        label: as of `axis_label`.
+        label: as from `axis_label`.
         longest: number of characters that fit in a line.
 
     Examples:
@@ -337,7 +337,7 @@ def save(
     elif height_mm is not None:
         raise ValueError("height_mm needs width_mm")
     files.in_its_folder(path)
-    figure.align_labels([ax for ax in figure.axes if ax.get_aspect() == "auto"])  # others do not fill their place
+    figure.align_labels([ax for ax in figure.axes if ax.get_aspect() == "auto"])  # others do not fill their cell
     drawn = io.BytesIO()
     with mpl.rc_context(_SAVED):
         figure.savefig(
@@ -352,7 +352,7 @@ def save(
 
 
 def _resize(figure: Figure, width_mm: float, height_mm: float | None) -> None:
-    """Lays a figure out anew for a width in print; by default, panels are as high as their lines are thick."""
+    """Lays a figure out anew for a width in print; by default, the height of panels is scaled like that of lines."""
     figure.draw_without_rendering()
     _stack(figure, width_mm)
     thinner = min(1.0, (width_mm / 25.4 / figure.get_figwidth()) ** 0.5)
@@ -406,7 +406,7 @@ def _stack(figure: Figure, width_mm: float) -> None:
 
 
 def _break_label(ax: Axes) -> None:
-    """More lines of the label of the vertical axis, if it is longer than the panel."""
+    """Breaks the label of the vertical axis into more lines, if it is longer than the panel."""
     text, ratio = ax.get_ylabel(), ax.bbox.height / max(ax.yaxis.label.get_window_extent().height, 1.0)
     if text and ratio < 1.0 and "$" not in text:
         longest = max(map(len, text.splitlines()))
@@ -414,7 +414,7 @@ def _break_label(ax: Axes) -> None:
 
 
 def _part_labels(figure: Figure, ax: Axes) -> None:
-    """Fewer ticks of the horizontal axis, if their labels overlap."""
+    """Reduces the ticks of the horizontal axis, if their labels overlap."""
     locator = ax.xaxis.get_major_locator()
     for most in (4, 3, 2, 1) if isinstance(locator, MaxNLocator) else ():
         labels = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_visible()]
@@ -425,7 +425,7 @@ def _part_labels(figure: Figure, ax: Axes) -> None:
 
 
 def _narrow_legends(figure: Figure) -> None:
-    """Legends wider than the figure or the panel that they belong to, outside of all panels in fewer columns."""
+    """Moves legends that are wider than their figure or panel outside of all panels, in fewer columns."""
     legends: list[Any] = figure.findobj(Legend)
     for legend in legends:
         legend.set_in_layout(False)  # panels make no room for what is moved away

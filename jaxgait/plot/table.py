@@ -47,9 +47,9 @@ class Column(NamedTuple):
     role: str
     """"axis" (varied), "measure", "end" (the last state) or "outcome"."""
     values: Float[np.ndarray, " members"]
-    """In the unit; numbers of `names`, if there are any."""
+    """In the unit; indices of `names`, if there are any."""
     names: tuple[str, ...] = ()
-    """Of categories, such as the subjects of `people`."""
+    """Names of categories, such as the subjects of `people`."""
     words: str = ""
     """Its long name, if no other column of its role has the same."""
 
@@ -65,7 +65,7 @@ class Column(NamedTuple):
 
     @property
     def colours(self) -> tuple[str, ...]:
-        """Those of the numbers 0, 1, ... up to the largest, if all are small counts; otherwise none."""
+        """The colours of the numbers 0, 1, ... up to the largest, if all are small counts; otherwise none."""
         known = self.values[np.isfinite(self.values)]
         small = self.whole and known.min() >= 0 and known.max() < len(COUNTS)
         return COUNTS[: int(known.max()) + 1] if small else ()
@@ -93,11 +93,11 @@ class Table(NamedTuple):
     """All members of a scan, flat: the last dimension of the box varies fastest."""
 
     dims: tuple[str, ...]
-    """Of the box of members."""
+    """Dimensions of the box of members."""
     shape: tuple[int, ...]
     columns: dict[str, Column]
     status: Int[np.ndarray, " members"]
-    """Number of the status in `statuses`."""
+    """Index of the status in `statuses`."""
     statuses: tuple[tuple[str, str], ...]
     """Sentence and colour."""
     vectors: dict[str, Column]
@@ -118,7 +118,7 @@ class Table(NamedTuple):
 
     @property
     def along(self) -> list[str]:
-        """The columns along the dimensions of the scan, otherwise all that vary."""
+        """Names of the columns along the dimensions of the scan, otherwise of all that vary."""
         axes = {c.name: len(np.unique(c.values)) > 1 for c in self.of_role("axis")}
         return [n for n in axes if n in self.dims] or [n for n, varies in axes.items() if varies] or list(axes)
 
@@ -128,7 +128,7 @@ class Table(NamedTuple):
 
 
 def table(scan: xr.Dataset) -> Table:
-    """The members of a scan (any Dataset whose variables share the dimensions of a box of members), all scalar results.
+    """The members of a scan (any Dataset whose variables share the dimensions of a box) with all scalar results.
 
     Raises:
         ValueError: for a Dataset that is not a scan, or without members, and for averages over members.
@@ -143,7 +143,7 @@ def table(scan: xr.Dataset) -> Table:
 
 
 def _statuses(scan: xr.Dataset, dims: tuple[str, ...]) -> tuple[np.ndarray, tuple[tuple[str, str], ...]]:
-    """Numbers of the statuses, and the statuses: completed first, then the model's own ends, then failures."""
+    """Each member's index of its status, and the statuses: completed, then the model's own ends, then failures."""
     if "status" not in scan:
         count = math.prod(scan.sizes[d] for d in dims)
         return np.zeros(count, dtype=np.int32), ((UNKNOWN, COMPLETED_COLOUR),)
@@ -161,7 +161,7 @@ def _statuses(scan: xr.Dataset, dims: tuple[str, ...]) -> tuple[np.ndarray, tupl
 
 
 def _axes(scan: xr.Dataset, dims: tuple[str, ...], shape: tuple[int, ...]) -> dict[str, Column]:
-    """The varied numbers of every member; its index along dimensions without any."""
+    """The varied numbers of every member, or its index along dimensions without them."""
     order = [*dims, *json.loads(scan.attrs.get(VALUES, "[]"))]  # as given: stores list their arrays by name
     found = {}
     for name, x in sorted(scan.coords.items(), key=lambda one: order.index(one[0]) if one[0] in order else len(order)):
@@ -181,7 +181,7 @@ def _axes(scan: xr.Dataset, dims: tuple[str, ...], shape: tuple[int, ...]) -> di
 
 
 def _distinct(columns: dict[str, Column]) -> dict[str, Column]:
-    """The columns without words that are those of several of a role, such as of a parameter that each joint has."""
+    """The columns, without words that several of a role share, such as those of a parameter that each joint has."""
     words = [(column.role, column.words) for column in columns.values()]
     return {n: c._replace(words="") if words.count((c.role, c.words)) > 1 else c for n, c in columns.items()}
 

@@ -27,7 +27,7 @@ HIDDEN = 0.9, 0.01
 
 
 def length(shown: Scene) -> float:
-    """Of the motion, in s.
+    """Duration of the motion in s.
 
     Examples:
         >>> import numpy as np
@@ -45,8 +45,8 @@ def panels(axes: Sequence[Axes], shown: Scene, others: Sequence[Scene], share: f
     Args:
         axes: one above the other.
         shown: the scene.
-        others: all scenes of the film, which have its scales.
-        share: of the figure's width that the axes take, no dimension; of many cycles they show a window that moves.
+        others: all scenes of the film, which share scales.
+        share: of the figure's width that the axes take, no dimension; many cycles are shown in a moving window.
 
     Examples:
         >>> import matplotlib.pyplot as plt
@@ -71,7 +71,7 @@ Limits = dict[tuple[str, str], tuple[float, float]]
 
 
 def _limits(shown: Sequence[Scene]) -> Limits:
-    """Of the curves with a name and unit in all scenes, with a margin."""
+    """Limits by the name and unit of curves, over all scenes, with a margin."""
     found: Limits = {}
     for curve in (c for one in shown for c in one.curves):
         own = np.concatenate([np.ravel(x) for x in curve.values.values()])
@@ -86,7 +86,7 @@ def _limits(shown: Sequence[Scene]) -> Limits:
 
 
 def _window(shown: Sequence[Scene], share: float) -> float:
-    """Length in s of the histories in a panel with a share of the figure's width: all, or a few cycles if many."""
+    """Length in s of histories shown in a panel with a share of the figure's width: all, or a few of many cycles."""
     found = span = max(map(length, shown))
     for one in shown:
         cycles = max((_cycles(x) for curve in one.curves for x in curve.values.values()), default=0)
@@ -134,7 +134,7 @@ class Panel:
 
     @property
     def scrolls(self) -> bool:
-        """Whether a window of the histories is shown."""
+        """Whether only a window of the histories is shown."""
         return self.window < self.span
 
     def show(self, i: int) -> None:

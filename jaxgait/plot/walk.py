@@ -24,7 +24,7 @@ PERCENT = np.linspace(0.0, 100.0, 101)
 LONGEST_NAME = 100
 """Most characters of a trial's name above its bar."""
 MOST_GAPS = 16
-"""Markers of which gaps are shown."""
+"""Largest number of markers whose gaps are shown."""
 FIGURE_INTERVALS = 12
 """Number of intervals between the stick figures of a stride."""
 FIGURE_SPACING = 0.5
@@ -170,7 +170,7 @@ def _contacts(ax: Axes, walk: Walk) -> None:
         ax.text(0.01, row + 0.3, name, transform=ax.get_yaxis_transform(), fontsize=7, va="bottom")
     ax.set_yticks([])
     ax.set_ylim(-0.6, len(walk.trials) - 0.2)
-    ax.use_sticky_edges = False  # of bars, on which the first heel strike lies
+    ax.use_sticky_edges = False  # not to bars: the first heel strike lies on one
     ax.margins(x=0.03)
     ax.set_xlabel(axis_label("time", "s"))
     unknown = any(stride.toe_off is None for stride in walk.strides)

@@ -1,7 +1,7 @@
 // Draws the curves of the chosen member over time or the stride, those of the reference and measured ones dashed, and the phase portrait.
 "use strict";
 
-/** Histories by name ("time", too), as columns that are not joined where one of them jumps. */
+/** Histories by name ("time", too), as columns that are interrupted where one of them jumps. */
 function splitAtJumps(film, names) {
   const { sample, before, after } = film.jumps, columns = names.map(name => [...(name === "time" ? film.time : film.histories[name]).data]);
   for (let k = sample.data.length - 1; k >= 0; k--) {
@@ -24,7 +24,7 @@ const overStride = film => Boolean(film.stride) && $("across").value === "stride
 const strideOf = (film, t) => Math.floor(t / film.stride + 1e-6);
 const percent = (film, t) => 100 * Math.max(0, t / film.stride - strideOf(film, t));
 
-/** A line over per cent of the stride, parted where the next one begins. */
+/** A line over per cent of the stride, interrupted where the next stride begins. */
 function perStride(film, x, y) {
   const xs = [], ys = [], put = (a, b) => { xs.push(a); ys.push(b); };
   let before = null;
@@ -50,7 +50,7 @@ function lineColours(film, names, legend) {
 const below = text => ({ text: escaped(text), font: { size: 12 }, standoff: 6 });
 const beside = text => ({ ...below(text), text: text.replace(/(.{1,27})(?:\s+|$)/g, "$1\n").trim().split("\n").map(escaped).join("<br>") });
 
-/** Ticks at whole numbers only, for lines of nothing else and without a unit, such as the phases of a motion. */
+/** Ticks at whole numbers only, for lines that have no others and no unit, such as the phases of a motion. */
 function wholeTicks(lines, unit) {
   const known = lines.flatMap(([, , y]) => y).filter(Number.isFinite);
   return known.length && (!unit || unit === "1") && known.every(Number.isInteger) && Math.max(...known) - Math.min(...known) < 8 ? { tick0: 0, dtick: 1 } : {};

@@ -4,7 +4,7 @@
 
 const INK = "#20252a", EARTH = "#dedad0", RIM = "#7a766c", NEWTON = "#D55E00", REFERENCE = "#CC79A7", LARGER = 2, MARKS = 6;
 
-/** The i-th sample of an array over samples; a single sample stands for all. */
+/** The i-th sample of an array over samples; a single sample holds for all. */
 function at(array, i) {
   const size = array.data.length / array.shape[0];
   const k = array.shape[0] > 1 ? Math.min(i, array.shape[0] - 1) : 0;
@@ -48,7 +48,7 @@ function write(g, text, x, y) {
   g.restore();
 }
 
-/** The one view and the one force per length of arrows of films side by side; those that need a much larger view are left out. */
+/** The common view and scale of arrows of films side by side; those that need a much larger view are left out. */
 function commonView(shown) {
   const spans = k => shown.map(f => f.views[0].span[k]).sort((a, b) => a - b), upper = sorted => sorted[Math.floor(0.75 * (sorted.length - 1))];
   const most = [0, 1].map(k => LARGER * upper(spans(k))), fits = new Set(shown.filter(f => most.every((m, k) => f.views[0].span[k] <= m)));

@@ -112,7 +112,7 @@ def _importable_from(kind: type[Model]) -> str:
 
 
 def _settings(model: Model, known_as: str) -> dict[str, Any] | None:
-    """Parameters of a model that differ from its defaults, as plain values; None if that is not all, or too much."""
+    """Parameters of a model that differ from its defaults, as plain values; None if more differs, or one is long."""
     if contents(model):
         return None
     usual = parameters(registry.model(known_as) if known_as else type(model)())

@@ -108,7 +108,7 @@ function points(x, y, rows, marker) {
   };
 }
 
-/** What names a member, its numbers and how it ended, in words. */
+/** A member's names, its numbers and how it ended, in words. */
 function described(row) {
   const c = column($("colour").value), shown = [...axes(), ...(c && c.role !== "axis" ? [c] : [])];
   return [`member ${idOf(row)}`, ...shown.map(k => `${k.name} = ${valueText(k, row)}`), statusOf(row)[0]];
@@ -180,7 +180,7 @@ function marks(x, y, rows) {
   ];
 }
 
-/** What the marks on the map mean, of those that there are. */
+/** The meaning of the marks that are on the map. */
 function drawKey() {
   const kinds = [["○ can be played", films.size], ["★ reference", state.reference !== null], ["<span>○</span> selected", state.member !== null]];
   $("marks").innerHTML = state.view === "map" ? kinds.filter(([, there]) => there).map(([text]) => `<span>${text}</span>`).join("") : "";

@@ -36,7 +36,7 @@ from jaxgait.support.checks import by_name, warn_user
 from jaxgait.support.notes import note
 
 STATUS = "status"
-"""The colour of how members ended."""
+"""Colours members by how they ended."""
 ANIMATED_MEMBERS = 32
 """Default number of members whose motion is in a page."""
 MAX_LISTED = 100_000
@@ -44,7 +44,7 @@ MAX_LISTED = 100_000
 FEW = 8
 """Range of whole numbers below which Plotly would put ticks between them."""
 MARK = '<meta name="generator" content="jaxgait explorer">'
-"""Identifies our pages."""
+"""Identifies pages of the explorer."""
 PAGE_HEIGHT = 1180
 """Initial height of the page inside a notebook, in pixels."""
 NOT_TRUSTED = (
@@ -94,7 +94,7 @@ class Explorer:
         return pack.packed(header)
 
     def motion(self, member: int) -> bytes:
-        """The motion of one member, given its number, simulated unless it is in the page, in the page's format.
+        """The motion of one member, by its number, in the page's format; simulated unless it is in the page.
 
         Raises:
             ValueError: if it is unknown how to rerun members.
@@ -141,10 +141,10 @@ def explore(
 ) -> Explorer:
     """A page that shows a scan: a map of its members, their statuses and numbers, and the motion of chosen ones.
 
-    Motions of which the scan did not keep what the scene reads are simulated now, as one small ensemble: those of the
-    members with the largest and the smallest measure, of one member of each status, of the one nearest to the model's
-    own parameters (the reference), and of others spread evenly over the box. The page marks them, and gives for every
-    member the lines that simulate it.
+    The motions are those of the members with the largest and the smallest measure, of one member of each status, of the
+    one nearest to the model's own parameters (the reference), and of others spread evenly over the box. If the scan did
+    not keep what the scene reads, they are simulated now, as one small ensemble. The page marks these members, and
+    gives for every member the lines that simulate it.
 
         explore("scan.nc", measure="rho").save("scan.html")
 
@@ -228,7 +228,7 @@ def _recipe(scan: xr.Dataset, model: Model | None) -> tuple[Recipe | None, str]:
 
 
 def _playable(recipe: Recipe) -> Recipe:
-    """A recipe of members with enough samples for a film: a scan of measures may have only a start and an end."""
+    """The recipe with enough samples for a film: a scan of measures may have only a start and an end."""
     own = recipe.options.get("samples")
     more = {} if own is None else {"samples": samples_to_play(own, recipe.options.get("strides"))}
     return replace(recipe, options=recipe.options | more)
@@ -438,7 +438,7 @@ def _few_whole_numbers(column: Column) -> bool:
 
 
 def _steps(column: Column) -> dict[str, Any]:
-    """Unequal steps of colour, as in pictures, of results that a linear scale does not show; otherwise none."""
+    """Unequal steps of colour, as in pictures, for results that a linear scale does not resolve; otherwise none."""
     scalar = column.values.ndim == 1 and column.role != "axis" and not column.colours
     found = boundaries(column.values) if scalar else None
     if found is None:

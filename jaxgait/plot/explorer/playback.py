@@ -19,7 +19,7 @@ from jaxgait.plot.strides import stride_time
 from jaxgait.support.units import displayed
 
 MAX_STEPS = 300
-"""Largest number of steps from sample to sample played of a member."""
+"""Largest number of steps from sample to sample that are played for a member."""
 MAX_STRIDES = 3
 """Largest number of strides played, the last ones."""
 RIGID_WITHIN = 1e-4
@@ -36,7 +36,7 @@ class Pack:
         self._size = 0
 
     def floats(self, values: Any) -> dict[str, Any]:
-        """Adds numbers in single precision, or in double where it has no such numbers; returns a reference."""
+        """Adds numbers in single precision, or in double if some exceed its range; returns a reference."""
         exact = np.abs(np.asarray(values, dtype="<f8"))
         exact_in_single = (exact == 0.0) | ~np.isfinite(exact) | ((exact >= _SINGLE.tiny) & (exact <= _SINGLE.max))
         return self._put("f4", np.asarray(values, dtype="<f4")) if exact_in_single.all() else self.doubles(values)
@@ -175,7 +175,7 @@ def _taken(values: np.ndarray, take: Int[np.ndarray, " samples"]) -> np.ndarray:
 def _curve(
     pack: Pack, curve: Curve, shown: Scene, take: Int[np.ndarray, " samples"], time: dict[str, Any]
 ) -> dict[str, Any]:
-    """A panel's lines, which are not joined where they jump; most have the times of the film."""
+    """A panel's lines, interrupted where they jump; most have the times of the film."""
     lines = {}
     for label, x in curve.values.items():
         across, values = parted(shown.time[take], x[take], shown.instants)

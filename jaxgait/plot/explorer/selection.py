@@ -28,7 +28,7 @@ def extremes(rows: Table, measure: str | None) -> list[int]:
 
 
 def one_of_each_status(rows: Table) -> list[int]:
-    """Of the members with each status, the one in their middle."""
+    """For each status, the member in the middle of those with it."""
     run, unit, found = _run(rows), _unit_box(rows), []
     for status in np.unique(rows.status[run]):
         group = run[rows.status[run] == status]

@@ -47,7 +47,7 @@ class _Answers:
     page: Explorer
     whole: bytes
     simulating: threading.Lock = dataclasses.field(default_factory=threading.Lock)
-    """One member after the other; a browser's idle connection holds up nothing."""
+    """Held while a member is simulated: one at a time. A browser's idle connection blocks nothing."""
 
     def to(self, path: str) -> tuple[int, str, bytes]:
         """Code, type and content of the answer to a path."""
