@@ -4,8 +4,8 @@ Usual: adults at 0.5 to 2 m/s, after the normal curves of Winter (The Biomechani
 1991) and Perry and Burnfield (Gait Analysis, 2010), widened to include the embedded gaits. Possible: chosen here so
 that children, runners, stiff, hyperextending and drop-foot gaits pass, and wrong units, signs and columns do not.
 
-Those books do not give the mean angle of the thigh. Averaged over a stride, the ankle is about below the hip, which
-makes it nearly half the mean of the knee (20 to 25 deg); seven measured legs of four people have 5 to 10 deg.
+Those books do not give the mean angle of the thigh. Averaged over a stride, the ankle is about below the hip, so the
+thigh's mean is near half that of the knee (20 to 25 deg); seven measured legs of four people have 5 to 10 deg.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     stride = record_stride(read_record("walk.json"), "walk.json")
 
 The fields are those of the embedded gaits (`signals.<name>.{a0, a, b}` in SI units and rad, `period_T_s`, `speed_m_s`,
-`segments`); files without a `schema` are read as such.
+`segments`); files without a `schema` are read in the same way.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
     The number of harmonics is by default that of `choose_harmonics`.
 
     Raises:
-        ValueError: as `motion.harmonics.check_harmonics`.
+        ValueError: as in `motion.harmonics.check_harmonics`.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure
@@ -266,20 +266,20 @@ def _faults(record: Any) -> _Faults:
     if (schema := record.get("schema", SCHEMA)) != SCHEMA:
         yield f"the schema {str(schema)[:40]!r}", f"this version reads {SCHEMA!r}", "schema"
     yield from _clock_faults(record)
-    yield from _signals_faults(record["signals"], "signals")
+    yield from _signal_faults(record["signals"], "signals")
     count, stated = len(record["signals"]["knee_rad"]["a"]), record.get("n_harmonics")
     if stated not in (None, count):
         yield f"is {str(stated)[:40]}, but the series have {count}", "correct it, or leave it out", "n_harmonics"
     yield from _person_faults(record)
-    yield from _jumps_faults(record, "")
+    yield from _jump_faults(record, "")
     if "strides" in record:
-        yield from _strides_faults(record["strides"])
+        yield from _stride_faults(record["strides"])
     if "dynamics" in record:
         yield from _dynamics_faults(record["dynamics"])
 
 
 def _person_faults(record: Mapping[str, Any]) -> _Faults:
-    """The person, the leg, and the gait from which the hip's path is assumed."""
+    """The person, the leg, and the gait from which the hip's path is taken."""
     source, lengths = _source(record), record.get("segments", {})
     if source.get("leg") not in (None, *SIDES):
         yield "expected right or left", "leave it out if it is not known", "source.leg"
@@ -312,13 +312,13 @@ def _clock_faults(part: Mapping[str, Any], where: str = "") -> _Faults:
         yield f"a stride of {period:.4g} s", guess_time(period, 0.0), f"{where}period_T_s"
 
 
-def _jumps_faults(part: Mapping[str, Any], where: str) -> _Faults:
+def _jump_faults(part: Mapping[str, Any], where: str) -> _Faults:
     jumps = part.get("closure_removed", {})
     if not isinstance(jumps, dict) or not all(map(_is_number, jumps.values())):
         yield "expected an object with numbers", "leave it out if unknown", f"{where}closure_removed"
 
 
-def _strides_faults(strides: Any) -> _Faults:
+def _stride_faults(strides: Any) -> _Faults:
     if not isinstance(strides, list) or not strides or not all(isinstance(s, dict) for s in strides):
         yield "expected a list of strides", "leave it out if there are none", "strides"
     for i, stride in enumerate(strides):
@@ -327,8 +327,8 @@ def _strides_faults(strides: Any) -> _Faults:
             yield from _clock_faults(stride, where)
             if not _is_number(stride.get("start_s", 0)):
                 yield "expected a number", "write it in s", f"{where}start_s"
-            yield from _signals_faults(stride["signals"], f"{where}signals")
-            yield from _jumps_faults(stride, where)
+            yield from _signal_faults(stride["signals"], f"{where}signals")
+            yield from _jump_faults(stride, where)
 
 
 def _dynamics_faults(dynamics: Any) -> _Faults:
@@ -345,7 +345,7 @@ def _dynamics_faults(dynamics: Any) -> _Faults:
             yield f"{len(curve)} samples, where {MOMENTS[0]} has {samples}", "give all curves the same times", field
 
 
-def _signals_faults(signals: Any, where: str) -> _Faults:
+def _signal_faults(signals: Any, where: str) -> _Faults:
     """The series of all signals."""
     if not isinstance(signals, dict):
         yield "expected an object with series", f"of {', '.join(SIGNALS)}", where

@@ -97,7 +97,8 @@ class Recording:
 
         Raises:
             MotionFormatError: for a mass or a height that is not a number, arrays whose shape does not fit the frames
-                or samples, times that do not increase evenly at the rate of the frames, and a plate of one sample.
+                or samples, times that do not increase, or are not even at the rate of the frames, and a plate of one
+                sample.
         """
         object.__setattr__(self, "time", _numbers(self.time))
         facts = ((k, self._fact(k, x)) for k, x in self.subject.items())

@@ -272,7 +272,7 @@ def animate(
 
 
 def _warn_of_jumps(title: Any, shown: Scene, pace: float, least: float) -> None:
-    """Warns of a run with fewer samples per second of the film than are needed to move smoothly."""
+    """Warns about a run with fewer samples per second of the film than are needed to move smoothly."""
     rate = pace * (len(shown.time) - 1) / length(shown)
     if rate < (1.0 - 1e-9) * least:
         whose = f"the run {title!r}" if title != "" else "the run"

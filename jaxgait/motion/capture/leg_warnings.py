@@ -38,7 +38,7 @@ PARTS = np.linspace(0.0, 1.0, 101)
 MAX_TURN = np.radians(15.0)
 """Mean angle in rad of the pelvis to the direction of travel in a stride; three measured walks have up to 2 deg."""
 PELVIS_WIDTH = (0.12, 0.38)
-"""Usual distance in m of both ASIS, of children and adults."""
+"""Usual distance in m between the ASIS, in children and adults."""
 FLAT_LINES = (math.radians(-18.0), math.radians(10.0))
 """Angles in rad of the line from heel to toe of a flat foot, toe up; -10 to 1 deg in seven measured legs."""
 MAX_SIDE_DIFFERENCE = {("hip", "knee"): 0.06, ("knee", "ankle"): 0.06, ("ankle", "heel"): 0.25}

@@ -102,7 +102,7 @@ def _plane(body: Joints, lift: float, warnings: list[str]) -> dict[str, Plane]:
 def _smooth(
     recording: Recording, names: list[str], options: Options, notes: list[str]
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """The positions without short gaps and noise, and a warning of long gaps that are filled; extends the notes."""
+    """The positions without short gaps and noise, and a warning about long gaps that are filled; extends the notes."""
     filled = {name: fill(recording.markers[name], recording.rate, options.max_gap) for name in names}
     count = sum(f.filled for f in filled.values())
     left = {name: f.left for name, f in filled.items() if f.left}

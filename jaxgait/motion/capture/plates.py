@@ -175,7 +175,7 @@ def _zero(leg: Leg, plate: GroundReaction) -> Iterator[str]:
 
 
 def _surface(leg: Leg, plates: Sequence[GroundReaction]) -> list[str]:
-    """A warning if the plates' surface is not the floor of all heights; a surface at 0 everywhere was not recorded."""
+    """A warning if the plates' surface is not the floor of the heights; 0 everywhere means that it was not recorded."""
     if leg.axes.slope or leg.axes.tilt:
         return []
     lift = 0.0 if leg.joints is None else float(np.nanmedian(leg.hip[:, 1] - leg.joints.hip[:, 1]))

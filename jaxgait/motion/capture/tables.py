@@ -1,9 +1,11 @@
 """Measured walks as labelled tables: curves over the gait cycle or over time, and spatiotemporal parameters.
 
-walks = measure_both([read_recording("walk.c3d")])
-table = spatiotemporal(walks)               # one row per stride: table.to_dataframe()
-side_means(table)                           # mean, standard deviation, symmetry
-stride_curves(walks).to_netcdf("walk.nc")
+    walks = measure_both([read_recording("walk.c3d")])
+    table = spatiotemporal(walks)               # one row per stride: table.to_dataframe()
+    side_means(table)                           # mean, standard deviation, symmetry
+    stride_curves(walks).to_netcdf("walk.nc")
+
+All are xarray Datasets with units.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Everything measured about one leg's walk, from one or several trials of one person.
 
-walk = measure([read_recording("walk.c3d")], "right")
-walk.mean["knee_rad"], walk.speed, walk.notes
+    walk = measure([read_recording("walk.c3d")], "right")
+    walk.mean["knee_rad"], walk.speed, walk.notes
+
+`measure_both` measures both legs.
 """
 
 from __future__ import annotations
@@ -218,7 +220,7 @@ def walk_stride(walk: Walk, harmonics: int | None = None) -> Stride:
     """The mean stride of a walk, for a drive; by default with as many harmonics as the data support.
 
     Raises:
-        ValueError: as `motion.harmonics.check_harmonics`.
+        ValueError: as in `motion.harmonics.check_harmonics`.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure, walk_stride
@@ -255,10 +257,10 @@ def measure_both(
 
     Returns:
         The walks by side, right and left, under names that end with it: "walk right". A leg that was not recorded, or
-        has no whole stride, is not among them; a warning of the other one says why.
+        has no whole stride, is not among them; a warning of the other walk says why.
 
     Raises:
-        TypeError, ValueError, MotionFormatError: as `measure`; if neither leg can be measured, as for the right one.
+        TypeError, ValueError, MotionFormatError: as in `measure`; if neither leg can be measured, as for the right one.
 
     Examples:
         >>> from jaxgait.motion.capture.walk import measure_both
@@ -329,7 +331,7 @@ def _walk(
 
 
 def _at_speed(strides: list[StrideCurve], given: float) -> tuple[list[StrideCurve], list[str], list[str]]:
-    """The strides, scaled to the given mean speed in m/s of the kept ones, and notes and warnings that say so."""
+    """The strides, with speeds scaled to a given mean in m/s of the kept ones; and notes and warnings that say so."""
     speed = float(np.mean([s.speed for s in strides if not s.reason]))
     ratio = given / speed
     scaled = [dataclasses.replace(s, hip_speed=ratio * s.hip_speed, belt=ratio * s.belt, scale=ratio) for s in strides]

@@ -106,7 +106,7 @@ def _failure(done: subprocess.CompletedProcess[bytes], file: str) -> MotionForma
     reason, error = (_last_line(stream) for stream in (done.stdout, done.stderr))
     if done.returncode == UNREADABLE and reason:
         return MotionFormatError(f"is broken: {reason}", "export it as C3D again", file)
-    # Signals are negative, and exceptions of Windows large.
+    # Signals have negative codes, and exceptions of Windows large ones.
     if done.returncode not in range(1, 256) or "MemoryError" in error.partition(":")[0]:
         what = f"is broken: the reader stopped with code {done.returncode}"
         return MotionFormatError(what, "export it as C3D again", file)

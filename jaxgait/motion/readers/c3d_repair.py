@@ -64,7 +64,7 @@ class _File(NamedTuple):
     """Parameters by their names, such as ANALOG:RATE."""
 
     def numbers(self, name: str) -> np.ndarray:
-        """The values of a parameter; none if it is missing or text."""
+        """The values of a parameter; empty if it is missing or text."""
         found = self.stored.get(name)
         if found is None or found.kind not in (1, _INTEGER, _FLOAT):
             return np.zeros(0)

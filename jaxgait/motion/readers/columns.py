@@ -255,7 +255,7 @@ def _rate(lines: list[str]) -> float | None:
     for line in lines:
         found = [(re.split("[,;\t]", line[: m.start()])[-1], m[1]) for m in _RATE.finditer(line)]
         found = [(words, number) for words, number in found if not _OTHER_RATE.search(words)]
-        found.sort(key=lambda rate: "export" not in rate[0].lower())  # OptiTrack's second one; the frames have this one
+        found.sort(key=lambda rate: "export" not in rate[0].lower())  # of OptiTrack's two, this is the frames'
         if alone := re.match(r'^[\s"]*(\d{2,5}(?:\.\d+)?)[\s",;]*(?:hz)?[\s",;]*$', line, re.IGNORECASE):
             found.append(("", alone[1]))
         rates = [float(number.replace(",", ".")) for _, number in found]

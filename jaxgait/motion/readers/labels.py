@@ -42,7 +42,7 @@ _MOMENT = re.compile(r"torque|mom(ent)?$|(mom(ent)?|power)s?[._\s]?[xyz]$", re.I
 """Free moments of plates, joint moments, and powers in three columns: neither angles nor lengths."""
 _NO_MARKER = re.compile(r"torque|mom(ent)?$|force", re.IGNORECASE)
 _COORDINATE = re.compile(r"_[tvrp]$", re.IGNORECASE)
-"""Ends of names whose axis nothing separates from them: pelvis_tx is a translation, ASI_R.X is the right ASIS."""
+"""Ends of names that an axis follows directly: pelvis_tx is a translation, ASI_R.X is the right ASIS."""
 _LENGTH_WORDS = {
     1e-3: ("mm", "millimeter", "millimeters", "millimetre", "millimetres"),
     1e-2: ("cm", "centimeter", "centimeters", "centimetre", "centimetres"),
@@ -358,7 +358,7 @@ def length_unit(
     with a warning if only another one gives the body a usual size.
 
     Raises:
-        MotionFormatError: if a unit is stated that is not known, or no unit gives the size of a body.
+        MotionFormatError: if the stated unit is not known, or no unit gives the size of a body.
 
     Examples:
         >>> import numpy as np
@@ -405,7 +405,7 @@ def _usual_sizes(size: float) -> dict[str, float]:
 
 
 def body_size(markers: Mapping[str, Float[np.ndarray, "frames 3"]]) -> float | None:
-    """The longest side of the box around the markers, at the median instant, in the unit of the markers.
+    """The longest side of the box around the markers, in the median over time, in the unit of the markers.
 
     Examples:
         >>> import numpy as np

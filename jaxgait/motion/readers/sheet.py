@@ -26,7 +26,7 @@ from jaxgait.support.checks import count_of
 MAX_CELLS = 20_000
 """Largest number of cells of a line: 6 600 markers."""
 LARGEST_SHORT_SHARE = 0.9
-"""Share of rows shorter or longer than the line of labels above which they have no gaps, but the labels do not fit."""
+"""Share of rows that may be shorter or longer than the line of labels; if more are, the labels do not fit."""
 _COMMENT = ("#", "%", "//", "!")
 
 
@@ -255,7 +255,7 @@ def _row(
 
 
 def _plain(row: list[str]) -> list[float | None] | None:
-    """The numbers of a row, quickly, if it has neither gaps nor text, as nearly all; None for others."""
+    """A fast way to the numbers of a row without gaps and text, as nearly all are; None for others."""
     try:
         numbers: list[float | None] = [float(cell) for cell in row]
     except ValueError:

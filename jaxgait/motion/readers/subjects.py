@@ -19,14 +19,14 @@ _NO_PREFIX = ""
 
 
 def without_subject(names: Sequence[str], notes: list[str], file: str) -> list[str]:
-    """The names of markers without their subject (`Anna:RASI`), and without a segment if they are unambiguous so.
+    """The names of markers without their subject (`Anna:RASI`), and without a segment if that leaves them distinct.
 
     The subject is the one with markers on the pelvis, without which there is no leg; or, if none has any, the only
     one with known names, or the only one. Markers of others keep theirs, to avoid confusion with the subject's:
     `Wand:TIP` becomes `Wand TIP`.
 
     Raises:
-        MotionFormatError: if several subjects have markers on the pelvis, or a known marker is there both with and
+        MotionFormatError: if several subjects have markers on the pelvis, or a known marker occurs both with and
             without a subject.
 
     Examples:
