@@ -89,7 +89,7 @@ def _walk_or_stride(motion: Any, side: str | None) -> Walk | Stride:
         motion = [motion]
     if not isinstance(motion, list | tuple):
         advice = "give a name, a path, recordings, a Walk, a Stride, or a table with the columns of a stride"
-        raise TypeError(f"{checks.shown(motion)} is no measured motion: {advice}")
+        raise TypeError(f"{checks.shown(motion)} is not a measured motion: {advice}")
     recordings = trial_recordings(motion)
     if recordings is not None:
         return _with_warnings(measure(recordings, "right" if side is None else side))
@@ -102,9 +102,9 @@ def _check_no_walk(table: Any) -> None:
     """Raises a TypeError for results of `measure_both` and `Walk.to_dataset`, which are not columns of one stride."""
     if isinstance(table, Mapping) and any(isinstance(x, Walk) for x in table.values()):
         first = next(key for key, x in table.items() if isinstance(x, Walk))
-        raise TypeError(f"a dict of walks is no measured motion: give one of them, such as walks[{first!r}]")
+        raise TypeError(f"a dict of walks is not a measured motion: give one of them, such as walks[{first!r}]")
     if {"stride", "percent"} <= set(getattr(table, "dims", ())):
-        raise TypeError("curves of strides over percent of the gait cycle are no measured motion: give the Walk itself")
+        raise TypeError("strides over percent of the gait cycle are not a measured motion: give the Walk itself")
 
 
 def _check_side(side: str | None, measured: str | None, name: str) -> None:

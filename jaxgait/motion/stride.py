@@ -328,7 +328,7 @@ def table_stride(table: Any, *, speed: float | None = None, name: str = "table")
     for column, x in columns.items():
         if x.ndim != 1 or x.dtype.kind not in "fiu" or x.size != columns["time_s"].size:
             what = f"{x.dtype} of shape {x.shape}, where {columns['time_s'].size} numbers are needed"
-            raise MotionFormatError(what, "give all columns as many numbers", name, column=column)
+            raise MotionFormatError(what, "give all columns equally many numbers", name, column=column)
     facts = {**(table if isinstance(table, dict) else {}), **getattr(table, "attrs", {})}
     speed = facts.get("speed_m_s") if speed is None else speed
     if speed is not None and real(speed) is None:

@@ -183,14 +183,14 @@ def named_columns(
     for name in wanted:
         if found.count(name) > 1:
             twice = [i for i, other in enumerate(found, 1) if other == name]
-            what = f"the name stands over columns {' and '.join(map(str, twice))}"
+            what = f"this is the name of columns {' and '.join(map(str, twice))}"
             raise header.error(what, "keep one of them", name)
     missing, others = [n for n in wanted if n not in found], [n for n in found if n not in (*wanted, *distinct)]
     if missing:
         hints = dict.fromkeys(_instead(name, others) or advice.get(name, "") for name in missing)
         column = f"column{'s' if len(missing) > 1 else ''} {first_few([*map(repr, missing)], 3)}"
         what = f"no {column}; it has {reprlib.repr(', '.join(found))}"
-        hint = fitting([*filter(None, hints)], _HINTS) or f"needed are {', '.join(wanted)}"
+        hint = fitting([*filter(None, hints)], _HINTS) or f"needed: {', '.join(wanted)}"
         raise header.error(what, hint, missing[0])
     return {name: found.index(name) for name in wanted}
 

@@ -140,7 +140,7 @@ def histories(data: Runs, variables: str | Sequence[str] = ()) -> Figure:
     several = not isinstance(data, xr.Dataset)
     for name, run in runs.items():
         if several and (run.sizes.get("time", 0) == 0 or ("status" in run and run["status"].ndim)):
-            raise ValueError(f"several results are drawn together if each is one run over time, and {name!r} is none")
+            raise ValueError(f"several results are drawn together if each is one run over time, and {name!r} is not")
     first = next(iter(runs.values()))
     own = with_their_references(first, [n for n in scalar_histories(first) if all(n in run for run in runs.values())])
     for run in runs.values():  # each must have them

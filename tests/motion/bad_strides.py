@@ -186,7 +186,7 @@ BAD: dict[str, Bad] = {
     "a name nearly right": Bad(GOOD.replace("knee_rad", "knee").encode(), "'knee_rad' if it is that, in rad (knee_deg"),
     "another unit": Bad(GOOD.replace("hip_y_m", "hip_y_mm").encode(), "convert 'hip_y_mm' to m and name it"),
     "a thigh in cm": Bad(b"# thigh_m=41\n" + GOOD.encode(), "thigh_m is 41.0, not a number between 0.05 and 1"),
-    "a name twice": Bad(GOOD.replace("ankle_rad", "knee_rad").encode(), "the name stands over columns 5 and 6"),
+    "a name twice": Bad(GOOD.replace("ankle_rad", "knee_rad").encode(), "this is the name of columns 5 and 6"),
     "too few cells": Bad("\n".join([*LINES[:5], "0,0,0.9", *LINES[6:]]).encode(), "line 6: 3 values under 6 column"),
     "too many cells": Bad("\n".join([*LINES[:5], LINES[5] + ",1", *LINES[6:]]).encode(), "line 6: 7 values under 6"),
     "half a column empty": Bad(_half_empty(), "line 3, column ankle_rad: 51 of 101 values are missing, this"),

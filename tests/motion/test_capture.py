@@ -681,9 +681,9 @@ def test_long_gaps_that_are_filled_on_request_are_warned_of():
     solved = Recording("walk", "walk.mot", w.rate, w.time, angles=joints)
     for one, name in ((trial, "RKNE, RKNEM"), (solved, "knee_angle_r")):
         long, usual = (leg_of(one, "right", Options(max_gap=gap)).warnings for gap in (1.0, 0.2))
-        (line,) = (x for x in long if "as was asked" in x)
-        assert line.startswith(f"gaps of more than 0.2 s are filled, as was asked for ({name} 0.49 s from 1.81 s)")
-        assert not any("as was asked" in x for x in usual)
+        (line,) = (x for x in long if "as requested" in x)
+        assert line.startswith(f"gaps of more than 0.2 s are filled, as requested ({name} 0.49 s from 1.81 s)")
+        assert not any("as requested" in x for x in usual)
 
 
 def test_gaps_of_joint_angles_are_filled_as_far_as_they_are_said_to_be(tmp_path):

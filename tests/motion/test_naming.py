@@ -142,8 +142,8 @@ def test_warnings_point_at_the_line_of_the_user(tmp_path):
 @pytest.mark.parametrize(
     ("motion", "error", "message"),
     [
-        (None, TypeError, "None is no measured motion: give a name, a path, recordings, a Walk"),
-        (np.zeros(3), TypeError, "is no measured motion"),
+        (None, TypeError, "None is not a measured motion: give a name, a path, recordings, a Walk"),
+        (np.zeros(3), TypeError, "is not a measured motion"),
         (
             [reference_gait()],
             TypeError,

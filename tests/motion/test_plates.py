@@ -46,7 +46,7 @@ def test_a_c3d_file_with_plates_gives_joint_moments(c3d):
     up_is_y = np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])
     np.testing.assert_allclose(found.markers["RKNE"] @ up_is_y.T, W.markers["RKNE"], atol=1e-6)
     assert set(found.markers) == set(W.markers)
-    assert any("2 points are results of a model and no positions: RKneeAngles, RKneeMoment" in n for n in found.notes)
+    assert any("2 points are results of a model, not positions: RKneeAngles, RKneeMoment" in n for n in found.notes)
     walk = measure([found], mass=85.0)
     assert len(walk.dynamics.strides) == len(walk.kept) == 2
     direct = measure([recording()], mass=85.0).dynamics

@@ -108,7 +108,7 @@ def test_a_picture_says_if_it_shows_the_first_few_variables_and_whose():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"a": run(), "b": scan()}, "drawn together if each is one run over time, and 'b' is none"),
+        ({"a": run(), "b": scan()}, "drawn together if each is one run over time, and 'b' is not"),
         ({f"{i}": run() for i in range(22)}, "draws 1 to 21 results by name, .*, got 22"),
     ],
 )

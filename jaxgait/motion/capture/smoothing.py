@@ -102,14 +102,14 @@ def long_gap_warnings(
         >>> import numpy as np
         >>> from jaxgait.motion.capture.smoothing import long_gap_warnings
         >>> lost = {"knee": np.arange(100) < 40}  # 0.4 s
-        >>> print(long_gap_warnings(lost, np.arange(100) / 100.0, rate=100.0)[0][:67])
-        gaps of more than 0.2 s are filled, as was asked for (knee 0.4 s fr
+        >>> print(long_gap_warnings(lost, np.arange(100) / 100.0, rate=100.0)[0][:63])
+        gaps of more than 0.2 s are filled, as requested (knee 0.4 s fr
     """
     long = {name: np.zeros(time.size, bool) for name in lost}
     for name, frames in lost.items():
         for a, b in runs(frames):
             long[name][a:b] = b - a > MAX_GAP * rate + 1e-9
-    what = f"gaps of more than {MAX_GAP:g} s are filled, as was asked for ({described_gaps(long, time, rate)})"
+    what = f"gaps of more than {MAX_GAP:g} s are filled, as requested ({described_gaps(long, time, rate)})"
     advice = "in swing, a knee that is missing for 0.5 s may be wrong by 20 degrees"
     return [f"{what}: {advice}"] if any(x.any() for x in long.values()) else []
 

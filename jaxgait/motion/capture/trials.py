@@ -72,7 +72,7 @@ def together(found: Sequence[Recording]) -> list[Recording]:
         raise found[0].error(what, "give the file with the markers or joint angles too")
     if any(r.markers for r in moving):
         for other in (r for r in moving if not r.markers):
-            raise other.error("joint angles in addition to markers", "leave one out: a walk is measured by either")
+            raise other.error("joint angles in addition to markers", "leave one out: a walk is measured from either")
     trials = [0] * len(forces) if len(moving) == 1 else _trials_of(forces, moving, found)
     for own, other in zip(trials, forces, strict=True):
         if moving[own].forces:

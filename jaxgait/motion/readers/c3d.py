@@ -37,7 +37,7 @@ UNREADABLE = 3
 """Exit code of the child process for a file that it cannot read; the last line of its output says why."""
 BASE_MEMORY = 2 * 2**30
 """Address space in bytes that the reading process has besides 24 times the file's size."""
-_RESULTS = "points are results of a model and no positions"
+_RESULTS = "points are results of a model, not positions"
 _CHILD = pathlib.Path(__file__).parent / "c3d_process.py"
 _START = (
     "import json, runpy, sys; sys.path += json.load(sys.stdin); del sys.argv[0]; "
@@ -129,7 +129,7 @@ def _recording(path: pathlib.Path, found: dict[str, Any], arrays: dict[str, np.n
     names = _names(found["labels"], is_one, points.shape[1], notes, str(path))
     results = {name: points[:, i] for i, name in enumerate(names) if is_one[i : i + 1] == [True]}
     if results:
-        what = count_of(len(results), "point is a result of a model and no position", _RESULTS)
+        what = count_of(len(results), "point is a result of a model, not a position", _RESULTS)
         notes.append(f"{what}: {first_few([*results])}")
     angles = model_angles(labels.gapped(results, []), _angle_unit(found["angle_unit"]), notes)
     markers = labels.gapped({k: points[:, i] for i, k in enumerate(names) if k not in results}, notes)

@@ -64,7 +64,7 @@ def read_trc(source: Source, name: str) -> Recording:
     results = {k: markers.pop(k) for k in names if is_result(k)}
     if results:
         what = count_of(
-            len(results), "name is that of a result and of no marker", "names are those of results and of no markers"
+            len(results), "name is that of a result, not of a marker", "names are those of results, not of markers"
         )
         notes.append(f"{what}: {first_few([*results])}")
     angles = model_angles(labels.gapped(results, []), ANGLES["deg"], notes)
@@ -120,7 +120,7 @@ def _clock(source: Source, sheet: Sheet, stated: float | str | None, notes: list
     frames, time = sheet.values[:, 0], sheet.values[:, 1]
     rate = stated if isinstance(stated, float) and 1 <= stated <= 1e5 else None
     if stated is not None and rate is None:
-        notes.append(f"the header's rate of {stated} is not one")
+        notes.append(f"the header's rate {stated} is not usable")
     if np.isnan(time).all() or not np.any(np.diff(time)):
         if rate is None:
             raise source.error("neither times nor a rate", "write DataRate and the column Time", int(sheet.lines[0]))
