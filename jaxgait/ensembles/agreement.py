@@ -1,4 +1,4 @@
-"""Whether a run of a member, simulated again, ends as its scan states: if not, the scan may not describe the member."""
+"""Compares a member, simulated again, with its scan: if their ends differ, the scan may not describe the member."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from jaxgait.support import xr
 from jaxgait.support.units import with_unit
 
 WITHIN = {"float64": (1e-3, 1e-9), "float32": (1e-2, 1e-5)}
-"""By precision: the difference of two ends that is due to rounding, relative to the motion's range and in SI units.
+"""By precision: how far two ends may differ by rounding, relative to the motion's range and absolute, in SI units.
 
-On one machine, all mechanisms end alike to the last digits, unless the scan watched extremes, so that the steps differ.
+On one machine, repeated runs agree to the last digits, unless the scan watched extremes: its steps then differ.
 """
 CAUSES = (
     "unless the motion is chaotic, or another version made the scan, its attributes or coordinates are not this "
@@ -24,9 +24,9 @@ CAUSES = (
 
 
 def disagreement(member: xr.Dataset, run: xr.Dataset, states: Iterable[str], precision: str = "float64") -> str:
-    """How a run ended, and how the scan ended it, as text; empty if both ended alike.
+    """Describes how the ends of a member in its scan and in a new run differ; empty if they agree.
 
-    When a computation fails depends on every step, so that such members are not compared, nor masked ones.
+    Failed members are not compared, because the time of a failure depends on every step, and neither are masked ones.
 
     Args:
         member: a member of a scan, without dimensions of the scan.
@@ -50,12 +50,12 @@ def disagreement(member: xr.Dataset, run: xr.Dataset, states: Iterable[str], pre
 
 
 def _ends(member: xr.Dataset, run: xr.Dataset, states: Iterable[str]) -> Iterator[tuple[str, float, float, float, str]]:
-    """For the time and each number of the state: name, end in the scan, end of the run, range, unit."""
+    """Yields for the end time and each number of the state: name, end in the scan, end of the run, range, unit."""
     t_end = float(run["t_end"] if "t_end" in run else run.attrs["t_end_s"])
     yield "t_end", float(member["t_end"]), t_end, t_end, "s"
     for name in (n for n in states if n in run and f"{n}_end" in member):
         history = run[name].to_numpy().reshape(run.sizes["time"], -1)
-        # After an early end, which is between two samples, histories are NaN: then only times of ends are compared.
+        # The last sample of a run that ended early is NaN: then only the end times are compared.
         last = run[f"{name}_end"].to_numpy().ravel() if f"{name}_end" in run else history[-1]
         size = np.fmax.reduce(np.abs(history), axis=0, initial=0.0)
         for old, new, most in zip(member[f"{name}_end"].to_numpy().ravel(), last, size, strict=True):

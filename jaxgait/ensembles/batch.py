@@ -34,25 +34,25 @@ from jaxgait.support import checks, machine
 FORWARD_UP_TO = 128
 """Largest number of parameters for forward mode: XLA takes many minutes for the reverse mode of the knee."""
 DIRECTIONS_TOGETHER = 8
-"""Largest number of parameters whose derivatives one lane computes beside the run."""
+"""Largest number of parameters whose derivatives one lane computes together with the run."""
 DIRECTIONS_PER_LANE = 4
-"""With more parameters, each lane computes so many derivatives: a program with all of them is too long for a kernel."""
+"""Derivatives per lane if there are more parameters: a program with all of them would be too long for a kernel."""
 
 BEYOND = "beyond"
-"""Name of a group of results, and in it of which events a run began beyond."""
+"""Name of a group of results, and of the one result in it: the events beyond which a run began."""
 _PROGRAMS = 16
 """Compiled programs kept in memory."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to do with each member; hashable, since it identifies a compiled program (with the model's structure)."""
+    """What to do with each member. Hashable: together with the model's structure, it identifies a compiled program."""
 
     scheme: Scheme
     sampling: Sampling
     observe: Observe | None = None
     trajectories: bool | tuple[str, ...] = False
-    """Whether to keep the time histories of all states and outputs, or of which."""
+    """Whether to keep the time histories of all states and outputs, or the names of those to keep."""
     gradient: tuple[str, ...] = ()
     """Names with respect to which the observables are differentiated."""
     devices: int = 1
@@ -73,7 +73,7 @@ class Job:
 def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
     """One trajectory with its results, grouped as "outcome", "observed", "gradient", "trajectory" and "events".
 
-    A group `BEYOND` has what is counted and not kept (see `Trajectory.beyond`), for event-driven runs.
+    Event-driven runs also have a group `BEYOND`, which is counted over members and not kept (see `Trajectory.beyond`).
     """
     if not job.gradient:
         return _results(model, values, job)[0]
@@ -85,7 +85,7 @@ def run_member(model: Model, values: dict[str, Array], job: Job) -> dict[str, di
 
 
 def run_members(model: Model, values: dict[str, Array], job: Job) -> dict[str, dict[str, Array]]:
-    """Trajectories of members with their results, as of `run_member` with a leading axis over members."""
+    """The results of `run_member` for several members, with a leading axis over them."""
     n, groups = len(job.gradient), job.lanes
     if groups == 1:
         return jax.vmap(looped(lambda own: run_member(model, own, job), assured=REDUNDANT_CHECKS))(values)
@@ -102,7 +102,7 @@ def run_members(model: Model, values: dict[str, Array], job: Job) -> dict[str, d
 def _run_along(
     model: Model, values: dict[str, Array], directions: Float[Array, "k n"], job: Job
 ) -> dict[str, dict[str, Array]]:
-    """As `run_member`, with the derivatives along some directions instead of by all parameters of the gradient."""
+    """As `run_member`, but with derivatives along the given directions instead of by each parameter of the gradient."""
     theta = _differentiated(model, values, job)
 
     def along(steps: Array) -> Any:
@@ -114,14 +114,14 @@ def _run_along(
 
 
 def _differentiated(model: Model, values: dict[str, Array], job: Job) -> dict[str, Array]:
-    """The values by which one member is differentiated."""
+    """The values of one member by which its observables are differentiated."""
     others = [n for n in job.gradient if n not in values]
-    own, y0 = member_of(model, values) if others else (model, None)  # the member's: others depend on what varies
+    own, y0 = member_of(model, values) if others else (model, None)  # others may depend on what varies
     return {n: own_value(own, n, y0) if n in others else values[n] for n in job.gradient}
 
 
 def _observables(model: Model, values: dict[str, Array], job: Job) -> Callable[[dict[str, Array]], Any]:
-    """What is differentiated by some values of one member, and beside it all results and how the run ended."""
+    """The function to differentiate: from some values of a member to its real observables (auxiliary: all results)."""
 
     def observables(theta: dict[str, Array]) -> tuple[dict[str, Array], tuple[dict[str, dict[str, Array]], Array]]:
         results, ended = _results(model, {**values, **theta}, job)
@@ -138,7 +138,7 @@ def _with_gradient(
     # A NaN that `jnp.where` chose has the derivative zero.
     known = {name: ~jnp.isnan(results["observed"][name])[..., None] for name in slopes}
     slopes = {name: jnp.where(known[name], slope, jnp.nan) for name, slope in slopes.items()}
-    # Where the time of an early end is that of a step, nothing that is measured until then has a derivative.
+    # If a scheme ends runs early at a step instead of the exact time, what is measured until then has no derivative.
     early = frozenset(slopes) if job.scheme.exact_ends else frozenset()
     return {**results, "gradient": mask(slopes, ended, early)}
 
@@ -165,10 +165,10 @@ def _results(model: Model, values: dict[str, Array], job: Job) -> tuple[dict[str
 
 
 def _histories(run: Run, job: Job) -> dict[str, Array]:
-    """The time, and the histories that are kept of states, outputs and, if there are several, phases.
+    """The time, and the histories to keep of states, outputs and, if there are several phases, of the phase.
 
     Raises:
-        ValueError: for names of none of these.
+        ValueError: for a name that is none of these.
     """
     found = {**state_variables(run.ys), **run.outputs()}
     if with_phase(run.model, job.scheme):
@@ -194,7 +194,7 @@ def member_of(model: Model, values: dict[str, Array]) -> tuple[Model, State]:
 
 
 def model_of(model: Model, values: Mapping[str, ArrayLike]) -> Model:
-    """The model of a member with these parameters and numbers of its motion, each of the shape of the model's."""
+    """The model with these values of its parameters and of numbers of its motion, each of the same shape as before."""
     known = declared(parameters(model), values)
     moved = {n: x for n, x in values.items() if n not in known}
     model = with_parameters(model, {n: x for n, x in values.items() if n in known})
@@ -207,7 +207,7 @@ def own_value(model: Model, name: str, y0: State | None = None) -> Array:
     """The model's own value of a parameter, a number of its motion or a component of its initial state, in its unit.
 
     Args:
-        model: the mechanism, such as that of `member_of`.
+        model: the mechanism, such as the one that `member_of` returns.
         name: the dotted name.
         y0: the initial state; None: the model's own.
     """
@@ -220,7 +220,7 @@ def own_value(model: Model, name: str, y0: State | None = None) -> Array:
 
 
 def shapes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str, dict[str, jax.ShapeDtypeStruct]]:
-    """Shapes and dtypes of the results that are kept of one member, from tracing the program for so many (cached)."""
+    """Shapes and dtypes of one member's results that are kept, from tracing the program of these members (cached)."""
     program, _, _ = _program_of(model, values, job)
     kept = {group: found for group, found in program.results.items() if group != BEYOND}
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), kept)
@@ -253,7 +253,7 @@ def compile_batch(model: Model, values: Mapping[str, ArrayLike], job: Job) -> No
 def _program_of(model: Model, values: Mapping[str, ArrayLike], job: Job) -> tuple[Program, Any, tuple[Any, Any]]:
     """The program of a batch, the model's arrays, and its other arguments: members and the numbers of the settings.
 
-    There are no such numbers if the code of a model or an observable branches on the value of a setting.
+    If the code of a model or an observable branches on a setting, the settings are compiled in: no numbers remain.
     """
     arrays = {name: jnp.asarray(x) for name, x in values.items()}
     job = replace(job, sampling=job.scheme.complete_sampling(model, job.sampling))

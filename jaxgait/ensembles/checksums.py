@@ -1,4 +1,4 @@
-"""Whether a store's files are still what was written: blocks, coordinates, and the metadata with the provenance."""
+"""Checksums of a store's files: whether blocks, coordinates and metadata (with the provenance) are still as written."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ import numpy as np
 from jaxgait.support.checks import count_of, first_few, warn_user
 
 SCHEMA_VERSION = 4
-"""Of a store; incremented whenever the meaning of its files changes."""
+"""Version of a store's files; incremented whenever their meaning changes."""
 PLAN = ".jaxgait/plan.json"
 """The file that says what the scan is."""
 LABELS = ".jaxgait/labels.json"
 """The file with checksums of the coordinates and of the metadata."""
 STATUS = "status"
-"""The result that says how each member ended; of a block's files, it is written last."""
+"""The result that says how each member ended; its file is the last of a block to be written."""
 MANIFEST = ".jaxgait/manifest.jsonl"
 """The file with a line for each finished block."""
 METADATA = "zarr.json"
-"""The file with the attributes of a store, and what readers take for the description of each array."""
+"""The file with the attributes of a store and the descriptions of its arrays that readers use."""
 COMPLETE = "complete"
-"""Attribute of a store: 1 when all members have run, before that 0. A number, since netCDF has no flags."""
+"""Attribute of a store: 1 once all members have run, 0 before. A number, since netCDF has no booleans."""
 MAX_NAMED = 8
 """Largest number of damaged blocks and files to name."""
 REPAIR = "repair=True (--repair) in the call that wrote them writes them again"
 """What to do about damaged files."""
 _PART = f"{METADATA}: "
-"""Begins the name of a part of the metadata in `LABELS`: other programs may add attributes and arrays."""
+"""Prefix of metadata in `LABELS`, which are checked part by part: other programs may add attributes and arrays."""
 
 
 def damage(root: pathlib.Path) -> str:
-    """What is damaged in a store, as a sentence; empty if nothing is, and for a store of another program."""
+    """Describes the damage of a store in a sentence; empty if there is none, and for a store of another program."""
     lost = lost_records(root)
     found = [f"without {' and '.join(lost)}, its blocks cannot be checked"] if lost else []
     if bad := [*(f"block {block}" for block in failing_blocks(root) or ()), *damaged_labels(root)]:
@@ -76,13 +76,13 @@ class _Layout(NamedTuple):
         return tuple(-(-n // b) for n, b in zip(self.sizes, self.blocks, strict=True))
 
     def left(self, root: pathlib.Path) -> dict[int, bool]:
-        """The blocks that are not finished, and whether their results are written nevertheless."""
+        """The unfinished blocks, and whether results of each are written nevertheless."""
         blocks = {*range(math.prod(self.grid))} - self.done.keys()
         return {b: chunk_file(root, STATUS, {STATUS: 0}, self.grid, b).is_file() for b in blocks}
 
 
 def _layout(root: pathlib.Path) -> _Layout | None:
-    """Of a store of this version; None for others. `lost_records` names files of ours that are unreadable."""
+    """The layout of a store; None if its files cannot be read as those of this version (see `lost_records`)."""
     try:
         plan = json.loads((root / PLAN).read_text())
         arrays = json.loads((root / METADATA).read_text())["consolidated_metadata"]["metadata"]
@@ -105,7 +105,7 @@ def damaged_blocks(
         checksum = hashlib.sha256()
         for name in sorted(extra):
             content = _content(chunk_file(root, name, extra, grid, block))
-            checksum.update(b"missing" if content is None else content)  # a result may be an array without elements
+            checksum.update(b"missing" if content is None else content)  # an array without elements has no file
         if checksum.hexdigest() != line["sha256"]:
             found.append(block)
     return found
@@ -114,12 +114,12 @@ def damaged_blocks(
 def chunk_file(
     root: pathlib.Path, name: str, extra: Mapping[str, int], grid: tuple[int, ...], block: int
 ) -> pathlib.Path:
-    """The file of a result and a block in a grid of blocks; `extra` counts the result's own, undivided dimensions."""
+    """The file of a block of a result; `extra` counts each result's own dimensions, which the grid does not divide."""
     return root.joinpath(name, "c", *(str(i) for i in np.unravel_index(block, grid)), *["0"] * extra[name])
 
 
 def read_manifest(root: pathlib.Path, size: int) -> dict[int, dict[str, Any]]:
-    """The finished ones of `size` blocks, without incomplete lines of a killed process."""
+    """The entries of finished blocks, of `size` in total; skips incomplete lines, which a killed process leaves."""
     manifest, done = root / MANIFEST, {}
     for line in manifest.read_text(errors="replace").splitlines() if manifest.exists() else ():
         with contextlib.suppress(ValueError, KeyError, TypeError):
@@ -130,12 +130,12 @@ def read_manifest(root: pathlib.Path, size: int) -> dict[int, dict[str, Any]]:
 
 
 class Unfinished(NamedTuple):
-    """Numbers of members of a store in blocks that are not finished."""
+    """Numbers of members in unfinished blocks of a store."""
 
     missing: int
     """Without results: their `status` is -1."""
     unconfirmed: int
-    """With results, of which no checksum was recorded: the scan was stopped in between, or is just writing them."""
+    """With results but no recorded checksum: the scan was stopped in between, or is writing them right now."""
 
 
 def unfinished(root: pathlib.Path) -> Unfinished:
@@ -168,7 +168,7 @@ class Unwritten:
 
 
 def unwritten(root: pathlib.Path) -> Unwritten:
-    """The blocks of a store that is being filled which have no results yet; none for a store of another program."""
+    """The blocks without results in a store that is being filled; none for a store of another program."""
     if (layout := _layout(root)) is None:
         return Unwritten()
     left = [block for block, is_written in layout.left(root).items() if not is_written]
@@ -177,7 +177,7 @@ def unwritten(root: pathlib.Path) -> Unwritten:
 
 
 def warn_of_interruption(root: pathlib.Path) -> None:
-    """Warns of what is still unfinished, now that no process is running the scan."""
+    """Warns of members still to be run, if no process is running the scan any more."""
     left = sum(unfinished(root))
     if left:
         many = count_of(left, "member is", "members are")
@@ -220,7 +220,7 @@ def damaged_labels(root: pathlib.Path) -> list[str]:
 
 
 def of_labels(root: pathlib.Path, coordinates: Iterable[str], results: Iterable[str]) -> dict[str, str]:
-    """What `LABELS` holds: checksums of the files of coordinates and of the lasting parts of the metadata, by name."""
+    """The content of `LABELS`: checksums by name, of the coordinates' files and the metadata that do not change."""
     numbers = (file for name in coordinates for file in (root / name).rglob("*") if file.is_file())
     found = {file.relative_to(root).as_posix(): _of_file(file) for file in sorted(numbers) if file.name != METADATA}
     ours = {"", *coordinates, *results}
@@ -245,9 +245,9 @@ def with_additions(metadata: bytes, root: pathlib.Path) -> bytes:
 
 
 def _of_metadata(root: pathlib.Path) -> dict[str, str]:
-    """Checksums of each attribute and of what else describes each array; empty if they are unreadable.
+    """Checksums of each attribute and of the rest of each array's description; empty if the metadata are unreadable.
 
-    "NAME" is a description, "NAME/KEY" an attribute of an array, and "/KEY" one of the store.
+    "NAME" is the description of an array, "NAME/KEY" one of its attributes, and "/KEY" an attribute of the store.
     """
     parts: dict[str, Any] = {}
     try:
@@ -276,7 +276,7 @@ def _content(file: pathlib.Path) -> bytes | None:
 
 
 def _schema(root: pathlib.Path) -> int:
-    """The version of a store's files; the present one if that is unreadable."""
+    """The version of a store's files; the current one if it cannot be read."""
     try:
         return int(json.loads((root / PLAN).read_text())["schema"])
     except (OSError, ValueError, LookupError, TypeError):

@@ -49,7 +49,7 @@ def table_columns(table: Any, sizes: Mapping[str, int]) -> tuple[Axes, dict[str,
 
     Args:
         table: with values in any units.
-        sizes: members along each dimension of a box of them; empty: one dimension, which the table has.
+        sizes: members along each dimension of their box; if empty, there is one dimension, the table's.
 
     Raises:
         ParameterError: for a Dataset whose values are all coordinates.
@@ -63,7 +63,7 @@ def table_columns(table: Any, sizes: Mapping[str, int]) -> tuple[Axes, dict[str,
         [20. 20.] {'day': array('Monday', dtype=object)}
     """
     if not hasattr(table, "data_vars"):
-        return [*table.items()], {}  # (a dict would keep one of two columns of a name)
+        return [*table.items()], {}  # a dict would lose one of two columns with the same name
     if table.coords and not table.data_vars:
         names = ", ".join(map(str, table.coords))
         first = next(iter(table.coords))
@@ -86,7 +86,8 @@ def named(axes: Axes) -> dict[str, Any]:
     """Values by name, from a dict or pairs.
 
     Raises:
-        ParameterError: for anything else, names that are no text, given twice, or that files cannot hold, and for none.
+        ParameterError: for anything else, for no names, for names that are not text or given twice, and for names that
+            files cannot hold.
 
     Examples:
         >>> from jaxgait.ensembles.columns import named
@@ -126,7 +127,7 @@ def numbers(name: str, values: Any, *, table: bool = False) -> np.ndarray:
         table: whether they are a column of a table, for the message.
 
     Raises:
-        ParameterError: for anything but real numbers, for a single number and for none.
+        ParameterError: for anything but real numbers, for a single number, and for no values.
 
     Examples:
         >>> from jaxgait.ensembles.columns import numbers
@@ -151,7 +152,7 @@ def numbers(name: str, values: Any, *, table: bool = False) -> np.ndarray:
 
 
 def aligned(name: str, values: Any, axes: Mapping[str, np.ndarray]) -> Any:
-    """Values of a parameter, in any unit, with their labelled dimensions in the order of the axes of these names.
+    """Values of a parameter, in any unit, with labelled dimensions in the order of the axes of the same names.
 
     Args:
         name: dotted name of the parameter.
@@ -159,7 +160,7 @@ def aligned(name: str, values: Any, axes: Mapping[str, np.ndarray]) -> Any:
         axes: names and values of the dimensions of members.
 
     Raises:
-        ParameterError: for labels that are not the values of the axis of their name.
+        ParameterError: for labels that differ from the values of the axis of the same name.
 
     Examples:
         >>> import xarray as xr
@@ -183,10 +184,10 @@ def aligned(name: str, values: Any, axes: Mapping[str, np.ndarray]) -> Any:
 
 
 def check_apart(columns: Mapping[str, Any]) -> None:
-    """Checks that no two axes of a grid are columns of one table, values that belong together row by row.
+    """Checks that no two axes of a grid are columns of one table, whose values belong together row by row.
 
     Raises:
-        ParameterError: for two of the same length along a dimension of xarray, or an index of pandas, of one name.
+        ParameterError: for two axes of the same length whose xarray dimension or pandas index has the same name.
 
     Examples:
         >>> import pandas as pd
@@ -200,7 +201,7 @@ def check_apart(columns: Mapping[str, Any]) -> None:
     first: dict[Any, str] = {}
     for name, x in columns.items():
         dim = x.index.name if hasattr(x, "iloc") else next(iter(getattr(x, "dims", ())), None)
-        if dim is None or dim == "dim_0":  # not named, but by xarray
+        if dim is None or dim == "dim_0":  # without a name, or with xarray's default
             continue
         if (other := first.setdefault((dim, len(x)), name)) != name:
             how = "give zipped(...) of them, or arrays without labels for their grid"
@@ -208,7 +209,7 @@ def check_apart(columns: Mapping[str, Any]) -> None:
 
 
 def units_of(columns: Mapping[str, Any]) -> dict[str, str]:
-    """The units of labelled values by name, without those that have none.
+    """The units, by name, of the values that are labelled with one.
 
     Raises:
         ParameterError: for values in different units.
@@ -282,8 +283,8 @@ def rows_of(columns: Mapping[str, Any]) -> Rows:
 
 
 def _rows(name: str, column: Any) -> Rows | None:
-    """The dimension and the labels of one column; None for one without any."""
-    if hasattr(column, "iloc"):  # pandas, whose import takes long, stays out
+    """The dimension and the labels of one column; None for a column without labels."""
+    if hasattr(column, "iloc"):  # of pandas, whose import takes long
         index = column.index
         if index.nlevels > 1:
             raise ParameterError(_levels([str(level) for level in index.names]))
@@ -318,7 +319,7 @@ def _levels(names: list[str]) -> str:
 
 
 def _labels(name: Any, given: Any) -> np.ndarray:
-    """The labels of the rows: numbers, dates, flags, or text as objects."""
+    """The labels of the rows: numbers, dates, booleans, or text as objects."""
     x = np.asarray(given)
     x = x.astype(object) if x.dtype.kind == "U" else x
     if x.dtype.kind == "O" and not all(isinstance(one, str) for one in x):
@@ -337,7 +338,7 @@ def _labels(name: Any, given: Any) -> np.ndarray:
 
 
 def one_of(columns: Mapping[str, np.ndarray], i: int) -> dict[str, np.ndarray | float]:
-    """The values of member i by name, in their units, from those of all with a leading axis over members.
+    """The values of member i by name, in their units, from columns with a leading axis over members.
 
     Examples:
         >>> import numpy as np
@@ -365,7 +366,7 @@ def check_bounds(
         labels: coordinates of the box by name, with their dimensions; those of a grid are its axes.
 
     Raises:
-        ParameterError: for the first invalid value, with its number along the dimensions of its axis.
+        ParameterError: for the first invalid value, with its index along the dimensions on which it depends.
 
     Examples:
         >>> from jaxgait import Bungee, grid
@@ -387,7 +388,7 @@ def check_bounds(
 
 
 def warn_of_values(model: Model, given: Mapping[str, Any]) -> None:
-    """Warns of values by name, in their units, out of their plausible range, once per parameter or pair of them.
+    """Warns of values (by name, in their units) outside their plausible range, once per parameter or pair of them.
 
     Args:
         model: the mechanism.

@@ -13,7 +13,7 @@ from jaxgait.support import xr
 
 
 def in_own_units(model: Model, members: Members) -> Members:
-    """Members with all values in the units of the model: labelled ones in others are converted.
+    """Members with all values in the units of the model; converts values that are labelled with other units.
 
     Raises:
         ParameterError: for values in a unit of another quantity, or in an unknown one.

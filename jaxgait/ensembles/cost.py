@@ -25,8 +25,8 @@ from jaxgait.support.checks import count_of
 from jaxgait.support.machine import free_memory, size_text
 
 _SHORT = 1.0
-"""Time in s up to which a sample runs twice: the first blocks of a process take up to ten times as long. A sample with
-retries runs twice whatever it takes: retries compile programs of their own."""
+"""A sample that takes less than this time in s runs twice: the first blocks of a process take up to ten times as long.
+A sample with retries always runs twice, because retries compile programs of their own."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Estimate:
     sample_seconds: float
     """Time in s that the sample took."""
     compile_seconds: float
-    """Time in s to compile their program: nearly zero if it was found on disk."""
+    """Time in s to compile the sample's program: nearly zero if it was found on disk."""
     promoted: int
     """Members of the sample that failed in float32 and ran again in float64."""
     seconds: float
@@ -119,7 +119,7 @@ def estimate(model: Model, members: Members | Mapping[str, Any] | Any, **request
     workers = min(request["workers"] or default_workers(plan.job.devices), plan.size)
     before = time.perf_counter()
     sampled = _sampled(plan, workers if plan.size >= 4 * workers else 1)
-    compile_blocks(sampled)  # the very program of the sample: invalid members may leave shorter blocks
+    compile_blocks(sampled)  # not the plan's: the sample's blocks are shorter if few members are valid
     compile_seconds = time.perf_counter() - before
     ran, took = _timed(sampled, workers)
     retried = any(found["retries"].any() for found in ran)

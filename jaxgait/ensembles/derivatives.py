@@ -1,4 +1,4 @@
-"""Checks the derivatives of an ensemble: lost ones, zeros, and those that contradict the values of other members."""
+"""Checks the derivatives of an ensemble: are they finite, not all 0, and consistent with the values of neighbours?"""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ LARGEST_GRADIENT = 1e30
 MAX_COMPARED = 512
 """Largest number of members that are compared with their neighbours."""
 MIN_PAIRS = 4
-"""Fewer pairs of neighbours prove nothing."""
+"""Least number of pairs of neighbours; fewer prove nothing."""
 MAX_DEVIATION = 0.1
-"""Deviation of a difference from the mean slope, relative to the larger of both changes, that is too much."""
+"""Largest deviation of a change from what the mean slope predicts, relative to the larger of these two changes."""
 IGNORED_CHANGE = 1e-3
-"""Deviations below this, relative to the range of the values, are ignored."""
+"""Deviations up to this fraction of the range of the values are ignored."""
 JUMPS = "only through where a law jumps, as jnp.where(t > onset, ...) does: make the jump a transition"
-"""How results depend on a parameter by which their derivatives are 0, in words."""
+"""In words: how results may depend on a parameter by which all their derivatives are 0."""
 
 
 def warn_of_gradients(data: xr.Dataset, values: Mapping[str, np.ndarray]) -> None:
     """Warns of derivatives that are not finite, all exactly 0, or at odds with the differences between members.
 
-    Step control sees only values; what is constant between its jumps, as a count, has no slope there; and where a law
-    jumps at a state, the derivative lacks what the jump adds as it moves.
+    Step control sees only the values; a result that is constant between jumps, such as a count, has no slope; and where
+    a law jumps at a state, the derivative lacks what the jump contributes as it shifts.
 
     Args:
         data: result of `ensemble`.
-        values: what the members differ in, (members, ...), in the units of the parameters.
+        values: the values in which the members differ, (members, ...), in the units of the parameters.
     """
     lost, slopes, status = {}, {}, data["status"]
     for gradient in (n for n, x in data.items() if str(n).endswith("_gradient") and x.dims[-1:] == ("parameter",)):
@@ -55,14 +55,14 @@ def warn_of_gradients(data: xr.Dataset, values: Mapping[str, np.ndarray]) -> Non
     if lost:
         listed = ", ".join(f"{name} ({n} of {status.size} members)" for name, n in lost.items())
         why = "explicit steps lost it: try solver='Ros4'"
-        if is_implicit(data.attrs.get("solver", "")):  # it differentiates forces twice
+        if is_implicit(data.attrs.get("solver", "")):  # which differentiates forces twice
             why = "a force has no finite second derivative (as max(d, 0)**1.5 has none for d <= 0)"
         message = f"gradients are not finite or larger than {LARGEST_GRADIENT:g}: {listed}; "
         warn_user(f"{message}the measure has no derivative there, or {why}")
 
 
 def _warn_of_zeros(slopes: Mapping[str, np.ndarray], parameters: Sequence[str]) -> None:
-    """Warns of results without slopes, and of parameters by which no other has one, from their numbers of slopes."""
+    """Warns of results without any slope, and of parameters by which no other result has one; `slopes` counts them."""
     if flat := [name for name, found in slopes.items() if not found.any()]:
         what = f"all derivatives of {', '.join(flat)} are exactly 0: it is a count (of samples, steps, events)"
         warn_user(f"{what}, which has none, or it does not depend on {', '.join(parameters)}, or {JUMPS}")
@@ -108,7 +108,10 @@ def _warn_of_contradictions(data: xr.Dataset, values: Mapping[str, np.ndarray], 
 def _neighbours(
     x: Float[np.ndarray, "members n"], k: int, others: Sequence[np.ndarray], completed: Bool[np.ndarray, " members"]
 ) -> Int[np.ndarray, "pairs 2"]:
-    """Pairs of each member and the nearest one with another value of parameter `k`, and equal ones of all `others`."""
+    """Pairs of each member and the nearest one that differs in parameter `k` and agrees in all `others`.
+
+    Only completed members count; the distance is relative to the ranges of the parameters, and no pair occurs twice.
+    """
     scaled = x / np.ptp(x, axis=0)
     distance = np.linalg.norm(scaled[:, None] - scaled[None], axis=-1)
     alike = completed[:, None] & completed & (x[:, None, k] != x[None, :, k])
@@ -126,10 +129,10 @@ def _contradicted(
     slopes: Float[np.ndarray, "members k n"],
     pairs: Int[np.ndarray, "pairs 2"],
 ) -> Bool[np.ndarray, " pairs"]:
-    """Whether the change between two members is not that of their mean slopes, by more than the slopes differ.
+    """Whether the change between two members deviates too much from what the mean of their slopes predicts.
 
-    Between two members, a function that bends one way stays within what their slopes promise, however far they are
-    apart.
+    It may deviate at least as much as the predictions of the two slopes differ: however far apart the members are, the
+    change of a function that bends only one way lies between these.
     """
     low, high = pairs.T
     change = values[high] - values[low]

@@ -1,4 +1,4 @@
-"""The room that a store takes on its disk, in bytes and in files, and the room that there is."""
+"""Disk space: the bytes and files that a store takes, and those that its disk has left."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def free_files(store: str | os.PathLike[str]) -> int | None:
 
 
 def lack(store: str | os.PathLike[str], plan: Plan) -> str:
-    """What a new store would lack on its disk, as the end of a sentence; empty if it has room."""
+    """What the disk lacks for a new store, as the end of a sentence; empty if the store fits."""
     members = math.prod(n * b for n, b in zip(plan.blocks, plan.block_shape, strict=True))
     need, free = members * plan.result_bytes, free_bytes(store)
     if need > free:
@@ -65,7 +65,7 @@ def lack(store: str | os.PathLike[str], plan: Plan) -> str:
 
 
 def _existing(store: str | os.PathLike[str]) -> pathlib.Path:
-    """The folder in which a store is or will be."""
+    """The path of a store or, if it does not exist yet, the nearest folder above it that does."""
     folder = pathlib.Path(store).absolute()
     while not folder.exists():
         folder = folder.parent

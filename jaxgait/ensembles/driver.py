@@ -72,9 +72,9 @@ def ensemble(
     Args:
         model: the mechanism; its parameters apply to all members unless `members` changes them.
         members: a set made by `grid`, `zipped`, `latin_hypercube`, `sobol`, `cloud` or `product` (see
-            `jaxgait.ensembles.members`); a dict of arrays by dotted name means their full grid (not values that belong
-            together, as in `zipped` and `jaxgait.analysis.families.fixed_points`), a table of pandas (or a Dataset) a
-            member for each row, as `zipped` makes them, and a result of `ensemble`, or `failed(scan)`, its members.
+            `jaxgait.ensembles.members`). A dict of arrays by dotted name means their full grid (in `zipped` and
+            `jaxgait.analysis.families.fixed_points`, values that belong together), a pandas table or a Dataset a
+            member for each row (as in `zipped`), and a result of `ensemble`, or `failed(scan)`, its members.
         strides: number of strides (periods) to run, for models that have a period.
         duration: length of the runs in s, instead of `strides`. If both are None, each member runs for the strides of
             the model's own duration with its own period, or, without a period, for its own duration.
@@ -88,10 +88,11 @@ def ensemble(
             event-driven motion has several), or the names of those to keep.
         gradient: parameters, elements of arrays ("masses[1]") or "initial." components by which the observables are
             differentiated: for each real observable `NAME` (a warning names others) a result `NAME_gradient` along
-            `parameter`, in forward mode (in reverse mode by very many, if no measure watches extremes).
-            Those by parameters hold the listed components of the initial state fixed, even if these depend on them.
-        retry: whether to rerun failed members with tighter tolerances (not those that reached the limit of steps), then
-            with a stiff solver, then in float64; none of those that reached the limit of events.
+            `parameter`, in forward mode (for very many parameters in reverse mode, if no measure watches extremes).
+            Gradients by parameters hold the listed components of the initial state fixed, even those that depend on
+            these parameters.
+        retry: whether to rerun failed members with tighter tolerances (unless they reached the limit of steps), then
+            with a stiff solver, then in float64. Members that reached the limit of events are not rerun.
         invalid: what to do if the model rejects some members, because a value is out of its bounds or rules between
             parameters forbid their combination. "raise" raises an error before anything runs; "mark" runs the others:
             invalid members have the status -2 and no values, and one warning counts them.
@@ -124,16 +125,16 @@ def ensemble(
         If some members failed in float32, `promoted` marks those computed in float64, and the attribute `precision`
         counts them. The attribute `efficiency` is the number of steps that members took, divided by the number that
         the processor's lanes (of vectors, or the threads of a GPU) could have taken: a lane idles while it waits for a
-        longer member, or holds a copy that fills a batch. For a store, it is that of the blocks that this call ran.
+        longer member, or holds a copy that fills a batch. For a store, it covers the blocks that this call ran.
 
     Warns:
         jaxgait.outcome.IncompleteRun: if the computation of some members failed or they are invalid, or none completed;
             if some end in the model's own ways, so that a measure has no value there, or complete without what it needs
             (not for measures that are defined for early ends).
         UserWarning: if members of a scan in float32 had to be computed in float64, if a store has other batches, for
-            equations that return few digits, for derivatives of a stiff model through explicit steps, that are lost, or
-            all exactly 0, for states that grow without bound, and for runs that began at or beyond an event that never
-            happened.
+            equations that return few digits, for derivatives through explicit steps of a stiff model, for derivatives
+            that are lost or all exactly 0, for states that grow without bound, and for runs that began at or beyond an
+            event that never happened.
         jaxgait.plausible.ImplausibleValue: for values that are probably in another unit.
 
     Raises:
@@ -194,7 +195,7 @@ def _in_memory(plan: Plan, workers: int | None, cluster: Any, progress: bool | N
 
 
 def _counted(plan: Plan, data: xr.Dataset, tallies: Sequence[np.ndarray]) -> xr.Dataset:
-    """Adds the attribute `efficiency`, if any members were run; warns of those that began beyond an event, or grew."""
+    """Adds the attribute `efficiency`, if any members ran; warns of those that began beyond an event, or diverged."""
     ran = [tally for tally in tallies if tally[1]]
     if not ran:
         return data
@@ -235,7 +236,7 @@ def _into_store(
 
 
 def _held(done: int, blocks: int) -> str:
-    """What a store holds already of a scan."""
+    """What a store already holds of a scan, in words."""
     if done == blocks:
         return "the scan is finished, so that nothing runs"
     return f"{done} of {blocks} blocks are kept from before, the others run"
@@ -246,8 +247,7 @@ def plan_of(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
 
     Args:
         request: arguments of `ensemble` by name; those about where the work is done are ignored.
-        extent: values by name, in their units, for which the samples must be close enough and the steps short enough;
-            None: those of the members.
+        extent: values by name, in their units, for which samples and steps must be fine enough; None: the members'.
 
     Raises:
         jaxgait.parameters.ParameterError: for impossible names, shapes and values.

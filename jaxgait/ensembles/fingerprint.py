@@ -22,10 +22,10 @@ RUNS_A_MEMBER = "jaxgait.ensembles.batch"
 _SOURCE = "source of "
 _MEASURE = "measure "
 _OF_OBSERVE = ("defined for early ends", "watched", "units and dimensions")
-"""What follows from the measures that are observed."""
+"""Entries that follow from the observed measures."""
 _NOTHING = "(nothing)"
 _ORDERS = {"order of the members": ", or of their labels", ARRANGEMENT: ""}
-"""Digests of orders, and how their names go on in sentences."""
+"""Entries that are digests of an order, and how sentences continue after their names."""
 
 
 def fingerprint(plan: Plan) -> dict[str, Any]:
@@ -62,13 +62,13 @@ def differences(stored: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     found = {n: _difference(n, stored.get(n, _NOTHING), wanted.get(n, _NOTHING)) for n in names}
     found = {name: sentence for name, sentence in found.items() if sentence}
     if not {"dimensions", "order of the members"} & found.keys():
-        found.pop(SAMPLED, None)  # the same members, from wherever
+        found.pop(SAMPLED, None)  # the same members, however they were drawn
     telling = {name: sentence for name, sentence in found.items() if not _follows(name, stored, wanted)}
     return list((telling or {n: x for n, x in found.items() if n != ARRANGEMENT} or found).values())
 
 
 def _follows(name: str, stored: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    """Whether a difference follows from others, such as other source from another class."""
+    """Whether a difference only follows from others, such as other source code from another class."""
     one_sided = name.startswith((_SOURCE, _MEASURE)) and not (name in stored and name in wanted)
     chosen = name in _OF_OBSERVE and stored.get("observe") != wanted.get("observe")
     return one_sided or chosen or name in ("order of the members", "results", "retries", ARRANGEMENT)
@@ -93,7 +93,7 @@ def _difference(name: str, stored: Any, wanted: Any) -> str:
 
 
 def _by_class(stored: Any, wanted: Any) -> bool:
-    """Whether an object has no values of its own in both, so that its class tells; early versions did not note this."""
+    """Whether two entries only show the values of one class, whose digest decides; early versions had no such entry."""
     first, second = (str(x).rpartition(OF_CLASS) for x in (stored, wanted))
     both = (first[1], first[2]) == (second[1], second[2]) and bool(first[1])
     return both or (_NOTHING in (stored, wanted) and bool(first[1] or second[1]))

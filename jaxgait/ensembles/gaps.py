@@ -25,8 +25,8 @@ def undefined(data: xr.Dataset, names: Iterable[str]) -> dict[str, int]:
 
     Args:
         data: result of `ensemble`.
-        names: results, in their units. One with several numbers per member lacks a value where all of them are missing;
-            integers and booleans never lack one, because a function may return -1.
+        names: results, in their units. A result with several numbers per member has no value if all of them are
+            missing; integers and booleans always have one, because a function may return -1.
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
@@ -50,7 +50,7 @@ def warn_of_early_ends(data: xr.Dataset, rejection: str, names: Sequence[str]) -
     Args:
         data: result of `ensemble`.
         rejection: why the model rejects the first invalid member.
-        names: results that only members that complete have, in their units. Means would leave out the others unnoticed.
+        names: results that only completed members have, in their units; means silently leave out the others.
     """
     ended = summary(data)
     completed, total = ended.get(COMPLETED_TEXT, 0), sum(ended.values())
@@ -64,7 +64,7 @@ def warn_of_early_ends(data: xr.Dataset, rejection: str, names: Sequence[str]) -
 
 
 def warn_of_gaps(data: xr.Dataset, names: Iterable[str]) -> None:
-    """Warns once of results, by name, without a value for completed members: means would leave these out unnoticed."""
+    """Warns once of results without a value for some completed members, which means would silently leave out."""
     found = {name: count for name, count in undefined(data, names).items() if count}
     if found:
         listed = ", ".join(f"{name} ({n} of {data['status'].size} members)" for name, n in found.items())
@@ -73,7 +73,7 @@ def warn_of_gaps(data: xr.Dataset, names: Iterable[str]) -> None:
 
 
 def warn_of_starts(model: Model, beyond: Mapping[str, int]) -> None:
-    """Warns of events that did not happen as their guards were not above zero, by the number of such members."""
+    """Warns of events that did not happen because their guards began at or below zero; `beyond` counts the members."""
     many = {name: count_of(n, "member", "members") for name, n in beyond.items() if n}
     sank = "was not above zero at the start, and lower at the end"
     found = [f"that of {name!r} {sank}, in {members}" for name, members in many.items()]
@@ -82,9 +82,9 @@ def warn_of_starts(model: Model, beyond: Mapping[str, int]) -> None:
 
 
 def warn_of_grown(model: Model, values: Mapping[str, np.ndarray], grown: Mapping[str, int]) -> None:
-    """Warns of the component of the state that is out of bounds at the end of most members, by their numbers.
+    """Warns of the state's component that ends out of bounds in the most members; `grown` counts these by "NAME_end".
 
-    Not of those that start there in some member; `values` are those of all members, (members, ...), in their units.
+    Components that start out of bounds in some member do not count. `values`: (members, ...), in their units.
     """
     if not any(grown.values()):
         return
@@ -96,7 +96,7 @@ def warn_of_grown(model: Model, values: Mapping[str, np.ndarray], grown: Mapping
 
 
 def parts_of(data: xr.Dataset, names: Sequence[str]) -> Iterator[xr.Dataset]:
-    """Status and results of the members in parts, so that a store is read once, piece by piece, and not kept."""
+    """Yields status and results of members in parts: a store is read once, piece by piece, and not kept in memory."""
     if not names:
         return iter(())
     if not data["status"].dims:

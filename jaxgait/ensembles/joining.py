@@ -28,11 +28,11 @@ _OF_SOURCE = (*_VERSIONS, SAMPLED, "created", "device")
 _FREE = ("batch", "created", "device", "efficiency", COMPLETE, SESSION_CLASS)
 """Attributes that may differ; those that do are left out of the whole."""
 _OF_MEMBERS = ("dimensions", "order of the members", SAMPLED, "values of ", "axis ", "blocks")
-"""How names of a store's fingerprint begin that may differ between parts."""
+"""Beginnings of those entries of a store's fingerprint that may differ between parts."""
 
 _NOTHING = "(nothing)"
 _SOURCE = "(source)"
-"""Column of a table of members: the name of their result, which no coordinate has."""
+"""Column, in a table of members, for the name of their result; no coordinate is called this."""
 
 
 class _Part(NamedTuple):
@@ -49,8 +49,8 @@ def joined(results: Iterable[Any], dim: str | None = None, *, any_version: bool 
         joined([f"part{i}.zarr" for i in range(4)]).to_netcdf("scan.nc")
 
     They must agree in everything but their members: model, fixed parameters, sampling, scheme, tolerances, results with
-    their units and, of stores, the source code of measures. Members may be joined in any order: an axis of numbers that
-    ascends in each part ascends in the whole.
+    their units and, for stores, the source code of measures. Members may be joined in any order: an axis of numbers
+    that ascends in each part ascends in the whole.
 
     Args:
         results: results of `ensemble`, NetCDF files and stores, whose checksums are verified.
@@ -111,7 +111,7 @@ def joined(results: Iterable[Any], dim: str | None = None, *, any_version: bool 
 
 
 def _part(result: Any, number: int) -> _Part:
-    """A result with its name and fingerprint, without what follows from the others."""
+    """One result with its name and fingerprint, without `promoted`, which is derived again for the whole."""
     plan: Mapping[str, Any] = {}
     unconfirmed = 0
     if isinstance(result, xr.Dataset):
@@ -155,7 +155,7 @@ def _check_same(first: _Part, other: _Part, any_version: bool) -> None:
 
 
 def _settings(data: xr.Dataset) -> dict[str, Any]:
-    """What holds for each member of a scan; parameters and motions that its members vary are no setting."""
+    """What holds for every member of a scan: everything except the parameters and motions that its members vary."""
     attrs, members = data.attrs, data["status"].dims
     found = {
         str(name): x for name, x in attrs.items() if name not in (*_FREE, SAMPLED, MOTIONS, JOINED, "status_legend")
@@ -186,7 +186,7 @@ def _varied(data: xr.Dataset) -> set[str]:
 
 
 def _code(part: _Part, skipped: tuple[str, ...]) -> dict[str, Any]:
-    """What the fingerprint of a store says besides the members: the model, and the source of what is computed."""
+    """The fingerprint of a store without its members: the model, and the source of what is computed."""
     varied = _varied(part.data)
     found = {}
     for name, x in part.plan.items():
@@ -214,7 +214,7 @@ def _dimension(parts: Sequence[_Part], dim: str | None) -> str:
     """The dimension along which to join results.
 
     Raises:
-        ValueError: for one that they do not have, and if it is not clear which.
+        ValueError: for a dimension that they do not have, and if it is not clear which one is meant.
     """
     dims = [str(d) for d in parts[0].data["status"].dims]
     if dim is not None:
@@ -243,7 +243,7 @@ def _equal(one: xr.Dataset, two: xr.Dataset, name: str) -> bool:
 
 
 def _check_labels(first: _Part, other: _Part, along: str) -> None:
-    """Checks that two results have the same coordinates, and the same values of those that are not joined."""
+    """Checks that two results have the same coordinates, with equal values except along the joined dimension."""
     for name in dict.fromkeys([*first.data.coords, *other.data.coords]):
         one, two = (p.data[name] if name in p.data.coords else None for p in (first, other))
         if one is not None and two is not None and one.dims == two.dims and along in one.dims:
@@ -271,7 +271,7 @@ def _check_apart(parts: Sequence[_Part], along: str) -> None:
 
 
 def _columns(data: xr.Dataset, along: str) -> Iterator[tuple[str, np.ndarray]]:
-    """What tells the members along a dimension apart: names with values, (members,); elements of arrays one by one."""
+    """Yields what distinguishes the members along a dimension: names and values, (members,); arrays by element."""
     names = [n for n in dict.fromkeys([along, *json.loads(data.attrs.get(VALUES, "[]"))]) if n in data.coords]
     for name in (n for n in names if along in data[n].dims):
         x = data[name].transpose(along, ...).values
@@ -286,7 +286,7 @@ def _ascending(parts: Sequence[_Part], along: str) -> bool:
 
 
 def _attributes(parts: Sequence[_Part]) -> dict[str, Any]:
-    """The attributes of the whole that combine those of the parts, and the list of these."""
+    """The attributes of the whole that combine those of the parts, and the list of the parts."""
     sources = []
     for part in parts:
         known = {n: part.data.attrs[n] for n in _OF_SOURCE if n in part.data.attrs}

@@ -27,7 +27,7 @@ from jaxgait.support.units import ratio
 _OF_MEMBERS = (VALUES, "batch", "efficiency", COMPLETE, "status_legend", "retries_legend")
 """Attributes that describe members, and how the work was done."""
 MASKED = int(np.iinfo(np.int32).min)
-"""Instead of the code of a member that was masked, such as by `where`."""
+"""Code of a member that was masked, such as by `where`."""
 MASKED_TEXT, NOT_RUN = "masked (no status)", "not run yet"
 
 _FIXED = {
@@ -51,7 +51,7 @@ _MOTION = {
 """Labels of members that differ in their motion."""
 
 _OF_RUN = {"status": "status", "t_end_s": "t_end", "steps": "steps", "rejected_steps": "rejected_steps"}
-"""Attributes of a run that are results of a scan, with their names there."""
+"""Attributes of a run that are results in a scan, and their names there."""
 
 
 class Description(NamedTuple):
@@ -125,7 +125,7 @@ def attributes(plan: Plan) -> dict[str, Any]:
 
 
 def decoded(attrs: Mapping[Any, Any]) -> dict[str, Any]:
-    """Attributes with mappings and lists, which files store as JSON text, decoded."""
+    """Attributes with their mappings and lists, which files store as JSON text, decoded."""
     return {str(name): _decoded(x) for name, x in attrs.items()}
 
 
@@ -163,7 +163,7 @@ def status_text(code: int, legend: Mapping[str, str]) -> str:
 
 
 def _with_statuses(data: xr.Dataset, purpose: str) -> xr.Dataset:
-    """The result of `ensemble`, or that of `simulate` as one member without dimensions."""
+    """A result of `ensemble` unchanged; a result of `simulate` as one member, without dimensions."""
     if isinstance(data, xr.Dataset) and "status_legend" in data.attrs:
         if "status" in data:
             return data
@@ -248,7 +248,7 @@ def _attributes(plan: Plan, name: str, group: str, known: Mapping[str, Variable]
 
 
 def _numbered(plan: Plan, name: str, group: str) -> dict[str, str]:
-    """The attributes of events and phases, which are numbers, with their legends; empty for other results."""
+    """The attributes of results that are codes with a legend: kinds of events, phases; empty for other results."""
     if name == "event_kind":
         names = dict(enumerate(plan.job.scheme.event_names(plan.model)))
         return {"units": "1", "long_name": "what happened (-1: nothing more)", "legend": json.dumps(names)}

@@ -1,4 +1,4 @@
-"""Locks of files: one process writes, and others see whether one does. The system releases those of dead processes."""
+"""File locks: one process writes, and others see whether one does. The system releases the locks of dead processes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _PAUSE = 0.01
 
 @contextlib.contextmanager
 def exclusive(file: pathlib.Path) -> Iterator[None]:
-    """Keeps other processes out; does nothing on systems without such locks.
+    """Holds a file's lock, which keeps other processes out; does nothing on systems without such locks.
 
     Raises:
-        BlockingIOError: if another process is in.
+        BlockingIOError: if another process holds it.
         OSError: if the file cannot be opened for writing or its disk has no locks.
     """
     handle = os.open(file, os.O_RDWR)
@@ -34,9 +34,9 @@ def exclusive(file: pathlib.Path) -> Iterator[None]:
 
 
 def is_free(file: pathlib.Path) -> bool:
-    """Whether no process keeps the others out; False if that is not known: no permission to read, a disk without locks.
+    """Whether no process holds a file's lock; False if unknown (no permission to read, a disk without locks).
 
-    Needs no permission to write; several processes may ask at the same time. Nobody can lock a file that is missing.
+    Needs no permission to write; several processes may ask at the same time. A missing file is free.
     """
     try:
         import fcntl
@@ -56,7 +56,7 @@ def is_free(file: pathlib.Path) -> bool:
 
 
 def _take(handle: int) -> Callable[[], None]:
-    """Locks an open file; returns what unlocks it, because a copy in a forked process keeps it locked when closed."""
+    """Locks an open file and returns a function that unlocks it: after a fork, closing it would not suffice."""
     try:
         import fcntl
     except ImportError:

@@ -56,9 +56,9 @@ PERSON = "subject"
 MOTIONS = "motions"
 """Attribute of members that differ in their motion, and of their results: the records of the motions (see `walks`)."""
 VALUES = "member_values"
-"""Attribute of results: the coordinates without which no member is known, as JSON."""
+"""Attribute of results: names, as JSON, of the coordinates that define their members."""
 SAMPLED = "sampled"
-"""Attribute of members that were drawn, and of their results: how."""
+"""Attribute of drawn members, and of their results: how they were drawn."""
 
 _RENAMED = "(a table's index by table.rename_axis('row'))"
 
@@ -70,8 +70,8 @@ class Members:
     Attributes:
         dims: names of the dimensions of the result.
         shape: members along each dimension.
-        values: for each dotted name the values of all members, shape (size, *shape of the parameter), made float64;
-            the last dimension of the box varies fastest.
+        values: for each dotted name the values of all members, shape (size, *shape of the parameter), converted to
+            float64; the last dimension of the box varies fastest.
         labels: coordinates of the result, each with its dimensions.
         units: units of values that are labelled with one; `in_own_units` converts them to those of the model.
         attrs: attributes of the result, which say where the members come from (`MOTIONS`, `SAMPLED`).
@@ -108,7 +108,7 @@ class Members:
                     f"got {got}"
                 )
         object.__setattr__(self, "values", {name: numbers(name, x) for name, x in self.values.items()})
-        for name in self.values:  # elements only go over the array that `constant` gives all members
+        for name in self.values:  # an element may only replace that of an array which `constant` gives all members
             array = array_of(name)
             if array != name and array in self.values and self.labels.get(array, (None,))[0] != ():
                 raise ParameterError(f"{array!r} is given as a whole and by its element {name!r}: give one of them")
@@ -122,7 +122,7 @@ class Members:
                 )
 
     def _labelled(self, name: str, dims: tuple[str, ...], x: np.ndarray) -> bool:
-        """Whether a label along some of the dimensions has the values of its name (`check_members` rejects NaN)."""
+        """Whether a label along some of the dimensions equals the values of its name (`check_members` rejects NaN)."""
         values, own = np.asarray(self.values[name]), x.shape[len(dims) :]
         order = sorted(range(len(dims)), key=lambda axis: self.dims.index(dims[axis]))
         spread = [n if d in dims else 1 for d, n in zip(self.dims, self.shape, strict=True)]
@@ -166,11 +166,11 @@ def zipped(values: Any, *, axes: Axes | None = None) -> Members:
     """Values listed member by member, for parameters that vary together.
 
     Args:
-        values: for each dotted name an array; all of the same shape, (members,) or the shape spanned by `axes`, in any
-            order of dimensions that have the names of axes. A table of pandas, or a Dataset, is a member for each row;
-            its variables without dimensions are shared by all.
-        axes: name (a parameter's or any other) and values of each dimension, in order. None: one dimension, which has
-            the name and the labels of the table's index (of the Dataset's coordinates), and without a name is `member`.
+        values: for each dotted name an array; all of the same shape, (members,) or the shape spanned by `axes`
+            (dimensions labelled with the names of axes may have any order). A pandas table or a Dataset has a member in
+            each row; its variables without dimensions are shared by all.
+        axes: name (a parameter's or any other) and values of each dimension, in order. None: one dimension, with the
+            name and the labels of the table's index (of the Dataset's coordinates); `member` if it has no name.
 
     Raises:
         ParameterError: for inconsistent shapes, for labels that contradict the values of their parameter or axis, and
@@ -255,7 +255,7 @@ def _product(sets: Sequence[Members]) -> Members:
 
 
 def constant(members: Members, values: Mapping[str, Any]) -> Members:
-    """The members with further values that all share; each becomes a scalar label.
+    """The members with further values, shared by all of them; each becomes a scalar label.
 
     Args:
         members: the members.
@@ -275,7 +275,7 @@ def constant(members: Members, values: Mapping[str, Any]) -> Members:
 
 
 def as_members(members: Any) -> Members:
-    """Members unchanged; those of a result of `ensemble`, or of a part of it; the rows of a table; a dict's full grid.
+    """Members from: members; a result of `ensemble`, or a part of it; a table (its rows); a dict (its full grid).
 
     Raises:
         ParameterError: for anything else.
@@ -291,7 +291,7 @@ def _of_result(result: xr.Dataset) -> Members:
     """The members of a result.
 
     Raises:
-        ParameterError: for members that differ in their motion, and without their values.
+        ParameterError: for members that differ in their motion, are masked, or whose values are missing.
     """
     if MOTIONS in result.attrs:
         raise ParameterError("a result does not give the motions of its members: give those that `people` made")
@@ -306,7 +306,7 @@ def _of_result(result: xr.Dataset) -> Members:
     labels, values, units = {}, {}, {}
     for name, x in ((str(name), x) for name, x in result.coords.items()):
         own = tuple(dim for dim in sizes if dim in x.dims)
-        if name not in given and (f"{name}_values" in given or (x.dims and not own)):  # numbers of arrays; of results
+        if name not in given and (f"{name}_values" in given or (x.dims and not own)):  # numbers arrays, or results
             continue
         marks = x.transpose(*own, ...).to_numpy()
         labels[name] = own, marks.astype(object) if marks.dtype.kind in "UT" else marks
@@ -320,7 +320,7 @@ def _of_result(result: xr.Dataset) -> Members:
 
 
 def listed(result: xr.Dataset) -> xr.Dataset:
-    """A result whose stacked members, as of `result.stack(member=...)`, are numbered, with labels instead of levels."""
+    """A result with stacked members (`result.stack(member=...)`) numbered, and the levels of their index as labels."""
     return result.reset_index([dim for dim in result.dims if hasattr(result.indexes.get(dim), "levels")])
 
 
@@ -346,7 +346,7 @@ def check_members(model: Model, members: Members) -> None:
 
 
 def check_names(model: Model, members: Members) -> None:
-    """Checks that a model has the names of members, with values of these shapes.
+    """Checks that a model has the names that members vary, with values of these shapes.
 
     Raises:
         ParameterError: as `check_members`.
@@ -435,7 +435,7 @@ def shape_of(model: Model, name: str) -> tuple[int, ...]:
             return np.shape(initial_value(model, name.removeprefix(INITIAL)))
     value = parameter_info(model, name).value
     if not _is_real(value):
-        value = parameter_info(cast(model), name).value  # integers of real parameters, such as Bungee(mass=80)
+        value = parameter_info(cast(model), name).value  # integers for real parameters, as in Bungee(mass=80)
     if not _is_real(value):
         raise ParameterError(f"{name!r} is not a real number ({value!r}) and cannot vary within an ensemble")
     return np.shape(value)
@@ -480,7 +480,7 @@ def check_memory(shape: tuple[int, ...], entries: list[int], copies: int = 1) ->
 
 
 def _label(name: str, values: np.ndarray, dims: tuple[str, ...]) -> str:
-    """The name of a coordinate: only a one-dimensional one may have the name of its dimension."""
+    """The name of a label: only a one-dimensional coordinate may have the name of its dimension."""
     return f"{name}_values" if values.ndim > 1 and name in dims else name
 
 

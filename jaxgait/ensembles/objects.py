@@ -1,4 +1,4 @@
-"""What objects are made of, by name and by content, so that two of them can be compared in different processes."""
+"""The contents of objects as named parts, so that objects of different processes can be compared."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from jaxgait.native.code_facts import facts
 
 
 class Opaque(ValueError):
-    """Something whose content cannot be found out, such as a lock, or code that is no longer what its file says."""
+    """Raised where content cannot be determined: of a lock, for example, or of code whose file has changed since."""
 
 
 def is_plain(x: Any) -> bool:
-    """Whether a value is a number, a text or None."""
+    """Whether a value is a number, text or None."""
     return x is None or isinstance(x, bool | int | float | complex | str | bytes | np.generic)
 
 
@@ -34,7 +34,7 @@ _PARTS: dict[Any, Callable[[Any], Mapping[Any, Any]]] = {
 
 
 def parts_of(x: Any) -> Mapping[Any, Any] | None:
-    """What a container or a function with arguments consists of; None for other objects."""
+    """The parts of a container or of a function with bound arguments; None for other objects."""
     for kind, parts in _PARTS.items():
         if isinstance(x, kind):
             return parts(x)
@@ -43,10 +43,10 @@ def parts_of(x: Any) -> Mapping[Any, Any] | None:
 
 
 def state_of(x: Any, name: str) -> Mapping[Any, Any]:
-    """The state of an object by name, as for pickling; `name` is that of the object in messages.
+    """The state of an object, as for pickling, by name of its parts; messages call the object `name`.
 
     Raises:
-        Opaque: if it has none that can be found out.
+        Opaque: if its state cannot be determined.
     """
     if isinstance(x, weakref.ref):
         return {"": x()}
@@ -59,8 +59,8 @@ def state_of(x: Any, name: str) -> Mapping[Any, Any]:
         if isinstance(x, np.ufunc) and getattr(np, x.__name__, None) is not x:
             raise TypeError("it may hide a function of Python")
         reduced = x.__reduce_ex__(4)
-    except Exception as error:  # what cannot be pickled raises what it likes
-        what = f"nobody can tell a {type(x).__qualname__} from another one, as stores and checkpoints do ({error})"
+    except Exception as error:  # a failed pickling may raise anything
+        what = f"a {type(x).__qualname__} cannot be compared with another, as stores and checkpoints need ({error})"
         raise Opaque(f"{name}: {what}: leave it out") from error
     if isinstance(reduced, str):
         return {"": reduced}
@@ -77,5 +77,5 @@ def state_of(x: Any, name: str) -> Mapping[Any, Any]:
 
 
 def _lasting(x: Any, state: Mapping[str, Any]) -> dict[str, Any]:
-    """State without what properties keep once they have been read."""
+    """The state without the values that cached properties keep."""
     return {k: v for k, v in state.items() if not isinstance(getattr(type(x), k, None), functools.cached_property)}

@@ -41,10 +41,10 @@ LARGEST_BATCH = 256
 """Largest useful batch on CPUs; other devices take as many members as fit."""
 
 STORED_BLOCKS, LEAST_STORED = 16, 16
-"""Number of blocks, or nearly, that a scan with a store has at least, and least number of members of each."""
+"""Approximate minimum number of blocks of a scan with a store, and minimum number of members in each."""
 MOST_STORED, STORED_PER_WORKER, LARGEST_STORED = 256, 16, 1 << 25
-"""Number of blocks that a scan with a store has at most: in total or, if that is more, for each worker; unless the
-results of a block would take more than this number of bytes. A block takes a file for each result."""
+"""Maximum number of blocks of a scan with a store: in total or, if that is more, for each worker; unless the results of
+a block would take more than this number of bytes. Each block has a file for each result."""
 
 _LARGEST_ELSEWHERE = 1 << 16
 _SHARE_OF_MEMORY = 0.5
@@ -53,9 +53,9 @@ _BLOCK_OUTCOME = ("first_status", "retries")
 _GROUPS = ("outcome", "trajectory", "events", "observed", "gradient")
 """The groups of results (see `batch.run_member`), in the order in which results are listed."""
 TALLY = "steps taken, room for steps, runs that grew beyond all bounds, and runs beyond each event"
-"""Name among a block's results, which no observable can have, of what is counted of its members."""
+"""Key, among a block's results, of the counts over its members; no observable can have this name."""
 _OF_INVALID = {"status": INVALID, "first_status": INVALID, "retries": 0, "steps": 0, "rejected_steps": 0}
-"""Results of a member that is not run, if they are not missing."""
+"""Results of an invalid member, which is not run; all others are missing."""
 
 
 class Shape(NamedTuple):
@@ -84,7 +84,7 @@ class Plan:
     valid: np.ndarray | None = None
     """Which members the model accepts, (members,); the others are not run. None: all."""
     rejection: str = ""
-    """Why the model rejects the first of the others."""
+    """Why the model rejects the first invalid member."""
     batch: int | None = None
     """Members of a block that run together, one batch after the other; None: all."""
 
@@ -151,7 +151,7 @@ class Task:
     values: dict[str, np.ndarray]
     """Values of the block's members, by name."""
     length: int
-    """Members in a full batch; a smaller one is padded, so that all blocks share one program."""
+    """Members in a full batch; smaller batches are padded, so that all blocks share one program."""
 
 
 def task_of(plan: Plan, block: int) -> Task:
@@ -173,7 +173,7 @@ def _chosen(values: Mapping[str, np.ndarray], which: Any) -> dict[str, np.ndarra
 
 
 def with_invalid(plan: Plan, block: int, results: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Results of a block, (members, ...), with those of members that the model rejects: a status, and no values."""
+    """Results of a block, (members, ...), with the members that the model rejects, which have a status and no values."""
     if plan.valid is None:
         return dict(results)
     valid = plan.valid[_members_of(plan, block)]
@@ -186,14 +186,14 @@ def with_invalid(plan: Plan, block: int, results: Mapping[str, np.ndarray]) -> d
 
 
 def fill_value(dtype: np.dtype) -> Any:
-    """The value of results of members that are not run, or not yet."""
+    """The value of results of members that are not run, or have not run yet."""
     if dtype.kind in "fc":
         return dtype.type(np.nan)
     return dtype.type(-1) if dtype.kind == "i" else dtype.type(0)
 
 
 def _batch_length(members: Members, shape: tuple[int, ...], job: Job, batch: int | None = None) -> int:
-    """Members in a full batch of blocks of a shape, including padding: equal batches of at most `batch` members."""
+    """Members in a full batch, including padding, if blocks of this shape are divided equally, by `batch` at most."""
     block = min(math.prod(shape), members.size)
     return _padded(block if batch is None else math.ceil(block / math.ceil(block / batch)), job.devices)
 
@@ -202,10 +202,10 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
     """Runs the members of a block, and retries those that failed.
 
     Returns:
-        Results by name, each with the block's members (flat, last dimension fastest) as leading axis. Under `TALLY` the
-        number of steps that they took in their first attempt, and that their lanes could have taken; the number of
-        runs that ended with each component of the state (see `end_names`) beyond all bounds; of an event-driven scheme
-        then of those that began and stayed beyond each event (see `Trajectory.beyond`).
+        Results by name, each with the block's members (flat, last dimension fastest) as leading axis. `TALLY` counts
+        the steps that they took in their first attempt; the steps that their lanes could have taken; the runs that
+        ended with each component of the state (see `end_names`) out of bounds; and, with an event-driven scheme, the
+        runs that began and stayed beyond each event (see `Trajectory.beyond`).
     """
     members = np.arange(len(next(iter(task.values.values()))))
     if not members.size:  # the model rejects all of them
@@ -230,15 +230,15 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
     return results
 
 
-@functools.cache  # said once in a process
+@functools.cache  # once per process
 def _announce(model: str) -> None:
-    """Notes that a long compilation follows, of a model whose explicit steps were to avoid it."""
+    """Notes that a long compilation follows, which the model's explicit steps were meant to avoid."""
     what = f"members of {model} failed in explicit steps and run again in implicit ones"
     note(f"{what}, whose program may take minutes to compile; retry=False leaves them as they are")
 
 
 def _may_complete(task: Task, retry: Retry, status: np.ndarray) -> np.ndarray:
-    """Which members a retry may help: the limit of events stops them again, and that of steps if it only is tighter."""
+    """Which members a retry may help: none at the limit of events, nor at that of steps if it is only tighter."""
     first, again = vars(task.job.scheme), vars(retry.scheme)
     changed = {name for name in first if again.get(name) != first[name]}  # by value: workers get copies
     tighter = type(retry.scheme) is type(task.job.scheme) and changed <= {"rtol", "atol"}
@@ -258,8 +258,8 @@ def result_shapes(
 ) -> dict[str, Shape]:
     """All results of one member by name, by tracing the program of a batch without running it.
 
-    They are in the order in which the model declares them, then in that of the observables `variables`: compiled
-    programs keep neither.
+    They are in the order in which the model declares them, then in the order of the observables `variables`, neither of
+    which compiled programs preserve.
 
     Raises:
         ValueError: if `observe` uses the name of another result, or of a label of the members.
@@ -293,7 +293,7 @@ def stem(name: str, group: str) -> str:
 def _run(
     task: Task, job: Job, precision: precisions.Precision, members: np.ndarray, length: int
 ) -> dict[str, np.ndarray]:
-    """Results of some members of a task by name, run in batches of a length, and their `TALLY`."""
+    """Results, by name, of some members of a task, run in batches of `length`, and their `TALLY`."""
     batches = [members[i : i + length] for i in range(0, len(members), length)]
     found = [_run_batch(task, job, precision, batch, length) for batch in batches]
     if len(found) == 1:
@@ -318,12 +318,12 @@ def _run_batch(
 
 
 def end_names(outcome: Iterable[str]) -> list[str]:
-    """The names of the state's components at the end, in alphabetical order, from those of all outcomes."""
+    """The outcomes, among all, that are components of the state at the end, in alphabetical order."""
     return sorted(name for name in outcome if name.endswith("_end") and name != "t_end")
 
 
 def _work(results: Mapping[str, np.ndarray], lanes: Lanes, length: int, devices: int) -> np.ndarray:
-    """Steps that the members of a batch took, and that their lanes could have taken; each device has its part."""
+    """Steps that the members of a batch took, and that their lanes could have taken; each device runs a part."""
     steps = results["steps"].astype(np.int64) + results["rejected_steps"]
     room = sum(lanes.lane_iterations(part.tolist()) for part in np.split(np.resize(steps, length), devices))
     return np.array([steps.sum(), room])
@@ -358,7 +358,7 @@ def _padded(members: int, devices: int) -> int:
 
 
 def block_shape(shape: tuple[int, ...], members: int) -> tuple[int, ...]:
-    """The shape of blocks of a box: full in the last dimensions, divided in one, of length one in those before it."""
+    """The shape of a box's blocks: full length in the last dimensions, a part of one, length 1 in those before it."""
     result: list[int] = []
     room = max(1, members)
     for n in reversed(shape):
@@ -383,7 +383,7 @@ def largest_batch(members: Members, job: Job, workers: int, *, stored: bool = Fa
 
 
 def stored_shape(shape: tuple[int, ...], batch: int, member_bytes: int, workers: int) -> tuple[int, ...]:
-    """The shape of the blocks of a box of members in a store: of several batches, if there were too many blocks.
+    """The shape of the blocks of a store: several batches each, if there would otherwise be too many blocks.
 
     Args:
         shape: members along each dimension.

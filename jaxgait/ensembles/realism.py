@@ -17,11 +17,11 @@ from jaxgait.support.checks import first_few
 from jaxgait.support.units import with_unit
 
 NAMED = 5
-"""Most motions of whom the same values are expected that a sentence names."""
+"""Largest number of motions with the same expected values that a sentence names."""
 
 
 def expecting(model: Model, sampling: Sampling) -> Measures | None:
-    """The measures of a model that expect values of realistic runs, those that a sampling allows; None without any.
+    """The measures of a model that know values of realistic runs and that the sampling allows; None without any.
 
     Examples:
         >>> from jaxgait import Bungee, Prosthesis
@@ -40,11 +40,11 @@ def expecting(model: Model, sampling: Sampling) -> Measures | None:
 def unrealistic(model: Model, data: xr.Dataset) -> list[str]:
     """Sentences on measures whose values in a run, or in completed members of a scan, are not those of realistic runs.
 
-    A correlation or a timing may be excellent in a motion that has little to do with walking. Of members that walk with
-    motions of different people, each is compared with what the model expects of that person.
+    A correlation or a timing may be excellent in a motion that has little to do with walking. Members with motions of
+    different people are each compared with the values expected for that person.
 
     Args:
-        model: the mechanism, of whose person values are expected if the members share one motion.
+        model: the mechanism; if the members share one motion, the values are those expected for its person.
         data: a result of `simulate` or `ensemble` with some of its measures.
 
     Examples:
@@ -60,7 +60,7 @@ def unrealistic(model: Model, data: xr.Dataset) -> list[str]:
 
 
 def _outside(model: Model, measure: Measure, data: xr.Dataset) -> Iterator[str]:
-    """A sentence for all members of whom the same values are expected, if some of them have others."""
+    """Yields a sentence for each group of members with the same expected values, if some lie outside of these."""
     assert measure.expected is not None
     motions = recorded(data)
     if motions is None:
@@ -79,7 +79,7 @@ def _outside(model: Model, measure: Measure, data: xr.Dataset) -> Iterator[str]:
 
 
 def _sentence(measure: Measure, expected: Expected, data: xr.Dataset, of: str = "") -> Iterator[str]:
-    """The sentence on members, named by `of`, if some of their values are not the expected ones."""
+    """Yields the sentence on members, named by `of`, if some of their values are outside of the expected range."""
     values = np.asarray(data[measure.name], float)
     completed = np.asarray(data["status"] if "status" in data else data.attrs["status"]) == Outcome.COMPLETED
     known_values = completed & np.isfinite(values)

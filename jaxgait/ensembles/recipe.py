@@ -56,7 +56,7 @@ class Recipe:
     values: dict[str, np.ndarray]
     """Values of all members by dotted name, (members, *shape of the parameter), in its unit."""
     options: dict[str, Any]
-    """Of `simulate`: sampling, precision, scheme and its options other than the defaults."""
+    """Arguments of `simulate`: sampling, precision, scheme and those of its options that are not the defaults."""
     retries: tuple[Retry, ...]
     """Further attempts, in order."""
     retried: np.ndarray
@@ -96,7 +96,7 @@ class Recipe:
             )
 
     def run(self, member: int) -> xr.Dataset:
-        """The trajectory of one member, the same as from its lines.
+        """The trajectory of one member, the same as from the lines of code that a page shows for it.
 
         Warns:
             UserWarning: if it does not end as the scan states.
@@ -108,11 +108,11 @@ class Recipe:
         return run
 
     def disagreement(self, member: int, run: xr.Dataset) -> str:
-        """How a run of a member and the scan ended it, if not alike; otherwise empty."""
+        """How the ends of a member in its scan and in a new run differ; empty if they agree."""
         if self.scan is None:
             return ""
         scanned = self.scan
-        # one dimension after the other: xarray cannot take several at once of a transposed dataset that is not loaded
+        # One dimension at a time: xarray cannot index several of a transposed dataset that is not loaded.
         for dim, i in zip(self.dims, np.unravel_index(member, self.shape), strict=True):
             scanned = scanned.isel({dim: i})
         return disagreement(scanned, run, _states(self.model), self.options["precision"])
@@ -176,7 +176,7 @@ def again(result: xr.Dataset | str | os.PathLike[str], *, model: Model | None = 
 
     Raises:
         TypeError: for anything but a result.
-        ValueError: for more than one member, for one without its values, and if the attributes do not suffice.
+        ValueError: for more than one member, for a member without its values, and if the attributes do not suffice.
 
     Warns:
         UserWarning: if the member does not end as the scan states.
@@ -230,7 +230,7 @@ def _states(model: Model) -> list[str]:
 
 
 def _along(x: xr.DataArray, scan: xr.Dataset, dims: tuple[str, ...]) -> np.ndarray:
-    """Values of all members of a coordinate that may lack some of the dimensions, (members, ...)."""
+    """A coordinate's values for all members, (members, ...), also if it lacks some of the dimensions."""
     return flat(x.expand_dims({d: scan.sizes[d] for d in dims if d not in x.dims}), dims)
 
 
@@ -268,7 +268,7 @@ def _differing(usual: Scheme, recorded: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in found.items():
         if name not in SETTABLE:
             raise ValueError(f"its scheme ran with {name}={value!r}, which simulate does not accept")
-    if "dt" in found and "rtol" in recorded:  # a first step, while dt alone makes steps constant
+    if "dt" in found and "rtol" in recorded:  # then dt was a first step: alone, it makes steps constant
         found["rtol"] = recorded["rtol"]
     return found
 

@@ -1,4 +1,4 @@
-"""From a request, the arguments of `ensemble`, to its plan: everything is checked before anything runs."""
+"""Turns a request (the arguments of `ensemble`) into a plan; everything is checked before anything runs."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ def planned(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
 
 
 def _stored(plan: Plan, batch: int, request: Mapping[str, Any]) -> Plan:
-    """The plan with the blocks of a store: of several batches, if there were too many and `batch` is not given.
+    """The plan with the blocks of a store: several batches each, if there would be too many and `batch` is not given.
 
-    On a cluster a block is one batch, but a store that was begun elsewhere may have larger ones.
+    On a cluster a block is one batch, but a store that was begun elsewhere may have larger blocks.
     """
     workers, larger = request["workers"] or default_workers(plan.job.devices), replace(plan, batch=batch)
     if request["cluster"] is None:
@@ -107,14 +107,14 @@ def _stored(plan: Plan, batch: int, request: Mapping[str, Any]) -> Plan:
         larger = replace(larger, block_shape=shape)
     if request["batch"] is None:
         return larger
-    if larger.size < plan.size and not files.local(request["store"]).exists():  # one that was begun has its own
+    if larger.size < plan.size and not files.local(request["store"]).exists():  # (a store keeps its own)
         what = f"batch={batch} divides the store into {plan.size} blocks, each with a file for every result"
         note(f"{what}; where batch is not given, there are about {larger.size}")
     return plan
 
 
 def _validity(model: Model, members: Members, sampling: Sampling, invalid: str) -> tuple[np.ndarray | None, str]:
-    """Which members the model accepts, None for all, and why it rejects the first of the others.
+    """Which members the model accepts (None: all), and why it rejects the first invalid one.
 
     Raises:
         ParameterError: for members that no model could run and, unless they are marked, for invalid ones.
@@ -146,7 +146,7 @@ def _observed(model: Model, request: Mapping[str, Any]) -> tuple[Any, dict[str, 
     for name, variable in (own or {}).items():
         check_variable(variable, f"variables[{name!r}]")
     variables = {**getattr(observe, "variables", {}), **(own or {})}
-    if isinstance(observe, Measures):  # in any order, one program and one store
+    if isinstance(observe, Measures):  # one program and one store, whatever their order
         observe = Measures(tuple(sorted(observe.members, key=lambda m: m.name)))
     return observe, variables
 
@@ -177,9 +177,9 @@ def _schemes(
 
 
 def _warn_of_explicit_steps(model: Model, scheme: Scheme) -> None:
-    """Warns of derivatives that explicit steps at their limit of stability amplify, however right the values are.
+    """Warns that explicit steps at their limit of stability amplify derivatives, however accurate the values are.
 
-    Not where a `max_step` was given, which keeps the steps away from that limit.
+    There is no warning if a `max_step` was given, which keeps the steps away from that limit.
     """
     if not isinstance(scheme, Smooth | EventDriven) or not numerics_of(model).stiff:
         return
@@ -212,7 +212,7 @@ def _has_arrays(model: Model) -> bool:
 
 
 def spaced(sampling: Sampling, model: Model, values: Mapping[str, np.ndarray]) -> Sampling:
-    """The sampling with the longest interval in s between samples of members with values, (members, ...), by name."""
+    """The sampling with the longest interval in s between samples of any member; `values` by name: (members, ...)."""
     found = _spacings(sampling, model, values)
     if not found.size:
         return sampling
@@ -221,7 +221,7 @@ def spaced(sampling: Sampling, model: Model, values: Mapping[str, np.ndarray]) -
 
 
 def _spacings(sampling: Sampling, model: Model, values: Mapping[str, np.ndarray]) -> Float[np.ndarray, " members"]:
-    """Times in s between samples of members with values, (members, ...), by name; none if they cannot differ."""
+    """Times in s between samples of each member; empty if they cannot differ. `values` by name: (members, ...)."""
     varied = {name: x for name, x in values.items() if not name.startswith(INITIAL)}
     if not varied:
         return np.zeros(0)
@@ -230,12 +230,12 @@ def _spacings(sampling: Sampling, model: Model, values: Mapping[str, np.ndarray]
 
 
 def _lasting(spacing: np.ndarray) -> Bool[np.ndarray, " members"]:
-    """Whether runs with times between samples, in s, last a positive time."""
+    """Whether runs last a positive time, given their times between samples in s."""
     return np.isfinite(spacing) & (spacing > 0.0)
 
 
 def _check_names(plan: Plan) -> None:
-    """Checks that what is described is observed, and that no result has the name of a label or dimension of members."""
+    """Checks that all `variables` are observed, and that no result has the name of a label or dimension of members."""
     observed = [name for name, one in plan.results.items() if one.group == "observed"]
     if unknown := [name for name in plan.variables if name not in observed]:
         what = f"variables describes {unknown[0]!r}, which observe does not return"
@@ -263,7 +263,7 @@ def _check_gradients(plan: Plan) -> None:
 
 
 def _gradient(model: Model, gradient: Any) -> tuple[str, ...]:
-    """The names of numbers by which observables are differentiated; a single one makes a tuple of one."""
+    """The names of the numbers by which observables are differentiated; a single name becomes a tuple."""
     gradient = [gradient] if isinstance(gradient, str) else gradient
     names = tuple(gradient) if isinstance(gradient, Iterable) else ()
     if not (isinstance(gradient, Iterable) and all(isinstance(name, str) for name in names)):
@@ -280,11 +280,11 @@ def _gradient(model: Model, gradient: Any) -> tuple[str, ...]:
 
 
 def _kept(trajectories: Any) -> bool | tuple[str, ...]:
-    """Whether to keep the time histories of all states and outputs, or which, in alphabetical order, each once."""
+    """Whether to keep all time histories, or the names of those to keep, in alphabetical order without duplicates."""
     if isinstance(trajectories, bool | np.bool_):
         return bool(trajectories)
     names = [trajectories] if isinstance(trajectories, str) else trajectories
-    names = [*names] if isinstance(names, Iterable) else names  # what only iterates can be read once
+    names = [*names] if isinstance(names, Iterable) else names  # an iterator can be read only once
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
         raise ValueError(f"trajectories must be True, False or names such as ['knee_angle'], got {checks.shown(names)}")
     return tuple(sorted({*names})) or False

@@ -1,4 +1,4 @@
-"""Results of runs and scans: opened from files, their dimensions, and the models that they are of."""
+"""Results of runs and scans: opens them from files, finds their dimensions, and rebuilds their models."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from jaxgait.support import files, xr
 from jaxgait.support.checks import warn_user
 
 DAMAGED = "damaged"
-"""Key of the encoding of results of stores that `open_result` has warned of."""
+"""Key in the encoding of a store's result: `open_result` has warned of damage."""
 
 
 def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
-    """A result, read lazily if it is the path of a NetCDF file or of a Zarr store.
+    """Opens a result, lazily, given the path of a NetCDF file or a Zarr store; returns a Dataset unchanged.
 
     Raises:
         FileNotFoundError: for a missing file.
@@ -72,7 +72,7 @@ def open_result(result: xr.Dataset | str | os.PathLike[str]) -> xr.Dataset:
             why = ": give a file or a store that --out or --store wrote; `jaxgait motion` shows recordings of a walk"
         raise ValueError(f"{path} is not the result of a run or scan: it is not a readable {kind}{why}") from error
     plain = [(name, x) for name, x in data.data_vars.items() if harm and not x.encoding.get("compressors")]
-    for name, x in plain:  # as a scan writes them
+    for name, x in plain:  # uncompressed, as a scan writes them
         size = math.prod(x.encoding.get("chunks", ())) * x.dtype.itemsize
         if any(file.stat().st_size != size for file in path.glob(f"{name}/c/**/*") if file.is_file()):
             raise ValueError(f"{path} cannot be read: it is damaged, some files of {name} are cut off; {REPAIR}")
@@ -90,7 +90,7 @@ def check_coordinates(scan: xr.Dataset) -> None:
     """Checks that a scan, or a member of it, still has the values of its members.
 
     Raises:
-        ValueError: if it has not: after `drop=True`, after an average, and under another name.
+        ValueError: if not: after `drop=True`, an average, or renaming.
     """
     lost = [name for name in json.loads(scan.attrs.get(VALUES, "[]")) if name not in scan.coords]
     if lost:
@@ -146,7 +146,7 @@ def over_time(data: xr.Dataset) -> xr.Dataset:
 
 
 def missing_histories(model: Model, run: xr.Dataset) -> list[str]:
-    """What a result does not have over time: states and outputs of a model, and the phase, if there are several.
+    """Names of the histories that a result lacks: states and outputs of a model, and the phase, if there are several.
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
@@ -162,10 +162,10 @@ def missing_histories(model: Model, run: xr.Dataset) -> list[str]:
 
 
 def recorded_class(run: xr.Dataset) -> type[Model] | None:
-    """The model class of a result: one that is registered, loaded, or of this session, or None.
+    """The model class of a result: registered, imported, or made in this session; None if it is none of these.
 
-    No file decides what is imported. For a result of another script or notebook (`__main__`) it is the class of that
-    name in this one, which may have other equations.
+    A file never decides what is imported. For a result of another script or notebook (`__main__`), this is the class of
+    the same name in the current one, which may have other equations.
 
     Examples:
         >>> import xarray as xr
@@ -219,7 +219,7 @@ def rebuilt(run: xr.Dataset) -> Model:
 
 
 def remade(kind: type[Model], run: xr.Dataset) -> Model:
-    """A model of a class with the contents and parameters that a result records, whatever the class was then.
+    """A model of a class with the contents and parameters that a result records, whichever class the result names.
 
     Raises:
         ValueError: as `rebuilt`, for what was not recorded.

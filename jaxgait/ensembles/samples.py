@@ -59,14 +59,14 @@ def sobol(over: Axes, count: int, *, seed: int = 0, skip: int = 0) -> Members:
     """Scrambled Sobol points in a box of parameters; dimension `sample`.
 
     Args:
-        over: for each dotted name its (lowest, highest) value, in which it is uniform; `jaxgait.Log` of them, in which
-            its logarithm is; or a frozen distribution of `scipy.stats`, such as `scipy.stats.norm(loc=70, scale=5)`, in
-            the unit of the parameter. Parameters are independent: of correlated ones, draw the values yourself, for
-            `zipped`. Distributions may have values that the model rejects: see `invalid` of `ensemble`, or cut them
-            off by `scipy.stats.truncnorm`.
+        over: for each dotted name a range (lowest, highest), in which it is uniform; a `jaxgait.Log`, in which its
+            logarithm is uniform; or a frozen distribution of `scipy.stats`, such as `scipy.stats.norm(loc=70, scale=5)`
+            in the unit of the parameter. Parameters are independent; draw correlated ones yourself, for `zipped`.
+            Distributions may have values that the model rejects: see `invalid` of `ensemble`, or truncate them, as by
+            `scipy.stats.truncnorm`.
         count: how many points; best a power of two.
         seed: of the random numbers.
-        skip: how many points of the sequence come before: those that another sample with this seed has. With as many,
+        skip: how many points of the sequence to skip: those of an earlier sample with this seed. If it equals `count`,
             both together have the points of one sample of twice the size (`jaxgait.ensembles.joined`).
 
     Raises:

@@ -10,10 +10,10 @@ from jaxgait.ensembles.checksums import unwritten
 
 
 class SnapshotStore(LocalStore):
-    """A store that keeps to what it held when it was opened; if the folder itself is gone, reading is an error.
+    """A store that shows what it held when it was opened; if its folder is gone, reading raises an error.
 
-    zarr takes missing chunks for not written, also those of a folder that is gone, so that results that were opened
-    before would become NaN. Of a store that is being filled, results that are read later are of the same members.
+    zarr takes missing chunks for unwritten ones, even if the whole folder is gone: results opened before would become
+    NaN. Of a store that is being filled, all results are of the same members, whenever they are read.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -29,7 +29,7 @@ class SnapshotStore(LocalStore):
         return self._checked(None if key in self._late else await super().get(key, *args, **options))
 
     def get_sync(self, key: str, **options: Any) -> Any:
-        """As `get`, for versions of zarr that do not wait."""
+        """As `get`, for versions of zarr that read synchronously."""
         return self._checked(None if key in self._late else super().get_sync(key, **options))
 
     def _checked(self, content: Any) -> Any:

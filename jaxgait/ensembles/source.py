@@ -2,15 +2,15 @@
 
 Code of jaxgait is included by file, with everything that it imports within jaxgait, except for packages that cannot
 affect numbers. A user's own code is included by function and class, so that other parts of a script may change: source
-(bytecode and constants without source, or if the file has changed since it was imported), everything referred to by
-name, and closures. Objects are included by content, as for pickling. Of libraries (JAX, NumPy, ...) only the names of
-what is used are included, not the versions.
+(or bytecode and constants, if there is no source or its file has changed since it was imported), everything referred to
+by name, and closures. Objects are included by content, as for pickling. Of libraries (JAX, NumPy, ...) only the names
+of what is used are included, not the versions.
 
 Digests are of syntax trees (see `syntax`): comments, docstrings, formatting, annotations of arguments, the texts of
 errors and the descriptions of parameters may change.
 
-Names explain differences, but may be ambiguous: of two functions of one name, they do not say which one is where. One
-more digest, `ARRANGEMENT`, is of everything in the order in which it is found. It decides.
+Names explain differences, but may be ambiguous: they do not say which of two functions of the same name is where. A
+further digest, `ARRANGEMENT`, covers everything in the order in which it is found. It decides.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ that `support.units` converts are compared themselves)."""
 ARRANGEMENT = "which function and value is where"
 """Name of the digest of everything that is found, in order."""
 OF_CLASS = " of its class "
-"""In the text of an object's values, if it has none of its own."""
+"""Marks the text of an object's values as its class's, because it has none of its own."""
 
 _LIBRARIES = frozenset({"jax", "jaxlib", "equinox", "diffrax", "optax", "optimistix", "lineax", "numpy", "scipy"})
 _ROOT = pathlib.Path(jaxgait.__file__).parent
@@ -86,7 +86,7 @@ class Sources:
         The package that it comes from counts as the user's own, even if it is installed.
 
         Raises:
-            Opaque: for something whose content cannot be found out.
+            Opaque: for something whose content cannot be determined.
         """
         top = _module(_bare(thing)).partition(".")[0]
         if top not in _LIBRARIES | {""} | sys.stdlib_module_names:
@@ -116,7 +116,7 @@ class Sources:
         self._order.update(f"{len(text)}:{text}".encode(errors="surrogatepass"))
 
     def _is_new(self, x: Any) -> bool:
-        """Whether something is met for the first time; otherwise only its number counts."""
+        """Whether something is met for the first time; later, only its number counts."""
         known = len(self._seen)
         number, _ = self._seen.setdefault(id(x), (known, x))  # kept alive, so that its id is not reused
         self._put(f"number {number}")
@@ -140,7 +140,7 @@ class Sources:
             self._within.remove(id(x))
 
     def _value(self, x: Any, name: str) -> None:
-        """Neither a class nor a function of Python."""
+        """Visits a value that is neither a class nor a Python function."""
         simple = is_plain(x) or isinstance(x, jax.Array | np.ndarray | types.ModuleType)
         if not (simple and _is_library(_module(type(x)))):
             self._visit(type(x), name)  # for its methods, those of a subclass of a built-in type, too
@@ -166,14 +166,14 @@ class Sources:
                 self._inherited(x, name)
 
     def _inherited(self, x: Any, name: str) -> None:
-        """Says of an object without values of its own which ones it has of its class, whose digests decide."""
+        """Shows an object without values of its own by those of its class, whose digests decide."""
         known = {n: part for kind in reversed(type(x).__mro__) for n, part in vars(kind).items() if n[:1] != "_"}
         plain = [part for item in known.items() if is_plain(item[1]) for part in item]
         if plain:
             self._found.setdefault(name, f"{value(plain)}{OF_CLASS}{name_of(type(x))}")
 
     def _module(self, x: types.ModuleType, name: str) -> None:
-        """A module as a value: all that it has, if it is the user's."""
+        """Visits a module as a value: everything in it, if it is the user's."""
         top = x.__name__.partition(".")[0]
         if top == "jaxgait":
             self._modules.add(x.__name__)
@@ -183,7 +183,7 @@ class Sources:
             self._each({n: part for n, part in vars(x).items() if n[:2] != "__"}, name)
 
     def _apart(self, x: Any) -> str:
-        """A digest of something alone, for the order of a set."""
+        """A digest of one thing by itself, by which to sort a set."""
         inner = Sources()
         inner._own, inner._within = self._own, self._within
         inner._visit(x, "")
@@ -242,7 +242,7 @@ class Sources:
             self._definition(base, name_of(base))
 
     def _members(self, x: type, own: bool) -> None:
-        """Visits the methods of a class with source; `own`: of jaxgait, whose modules count as a whole."""
+        """Visits the methods of a class with source; `own`: a class of jaxgait, whose modules count as a whole."""
         for member in _methods(x):
             # what `dataclass` and `NamedTuple` write follows from it; `__replace__` is the library's, from 3.13 on
             if member.__code__.co_filename != "<string>" and not _is_library(_module(member)):
@@ -252,7 +252,7 @@ class Sources:
                     self._references(member, name_of(member))
 
     def _references(self, function: types.FunctionType, where: str) -> None:
-        """What a function refers to; `where`: the name under which it was found."""
+        """Visits what a function refers to; `where`: the name under which it was found."""
         found = facts(function.__code__)
         self._globals(function.__globals__, found.paths)
         for module, level, name in found.imports:
@@ -271,7 +271,7 @@ class Sources:
                 self._visit(attribute, f"value of {name_of(function)}.{name}")
 
     def _globals(self, known: Mapping[str, Any], paths: Iterable[Sequence[str]]) -> None:
-        """What is used of a module: names, each with the attributes that are taken of it at once."""
+        """Visits what is used of a module: names, each with the chain of attributes accessed on it."""
         for first, *attributes in paths:
             thing, name = known.get(first, _NOTHING), first
             for attribute in attributes:
@@ -314,7 +314,7 @@ def value(x: Any) -> str:
     """A value as text: short values in full, others as their type and digest; without memory addresses.
 
     Raises:
-        Opaque: for something whose content cannot be found out.
+        Opaque: for something whose content cannot be determined.
     """
     if is_plain(x):
         text = repr(x.item() if isinstance(x, np.generic) else x)
@@ -365,7 +365,7 @@ def _bare(x: Any) -> Any:
 def _extra_state(x: Any) -> Iterator[tuple[str, Any]]:
     """State of a value that `_visit` does not see: attributes of subclasses of built-in types, parts of descriptors.
 
-    Of wrappers these are the rules of `jax.custom_jvp` and `custom_vjp` and the methods of `functools.singledispatch`.
+    For wrappers: the rules of `jax.custom_jvp` and `custom_vjp`, and the methods of `functools.singledispatch`.
     """
     while callable(x) and not isinstance(x, type) and hasattr(x, "__wrapped__") and not _is_own(x):  # see `_bare`
         yield from ((key, part) for key in ("jvp", "fwd", "bwd") if (part := getattr(x, key, None)) is not None)
@@ -418,9 +418,9 @@ def _written_methods(x: type) -> Iterator[types.FunctionType]:
 
 
 def _constants(x: type, tree: Any) -> Iterator[tuple[str, Any]]:
-    """Numbers, texts, arrays and collections of a class by name, which it may have got at run time.
+    """Yields numbers, texts, arrays and collections of a class by name, including those set at run time.
 
-    Private names that the class does not write are those of libraries.
+    Private names that its source does not assign are left out: libraries set them.
     """
     targets = (getattr(statement, "targets", [getattr(statement, "target", None)]) for statement in body(tree))
     nodes = (node for part in targets for one in part if one is not None for node in ast.walk(one))
@@ -480,7 +480,7 @@ def _imported(module: str, name: str) -> Iterator[str]:
     elif module != "jaxgait":
         yield module
         behind = getattr(getattr(sys.modules.get(module), name, None), "__module__", None) or ""
-        if behind.startswith("jaxgait."):  # a package's `__init__` gives what its modules hold
+        if behind.startswith("jaxgait."):  # a package's `__init__` re-exports what its modules define
             yield behind
 
 

@@ -1,4 +1,4 @@
-"""How values are spread between bounds, linearly or in their logarithm, for samples and searches; distributions."""
+"""Spreads values between bounds, linearly or in their logarithm, or by distributions, for samples and searches."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def is_distribution(values: Any) -> bool:
 
 
 def check_distribution(name: str, given: Any) -> None:
-    """Checks that a distribution of a parameter is a frozen one of a single number, with possible arguments.
+    """Checks that the distribution of a parameter is frozen, of a single number, and has valid arguments.
 
     Raises:
         ParameterError: otherwise.
@@ -143,7 +143,7 @@ def spread(ranges: Sequence[Any], unit: Float[np.ndarray, "*b n"]) -> Float[np.n
     """Points of the unit box as values of parameters, in their units: within ranges, or quantiles of distributions.
 
     Args:
-        ranges: of each parameter a pair of bounds, `Log`, or a frozen distribution of `scipy.stats`.
+        ranges: for each parameter a pair of bounds, `Log`, or a frozen distribution of `scipy.stats`.
         unit: the points (no dimension); the outermost 1e-10 of it counts as the edge of a distribution's quantiles,
             which may be infinite at 0 and 1.
 
@@ -163,9 +163,9 @@ def spread(ranges: Sequence[Any], unit: Float[np.ndarray, "*b n"]) -> Float[np.n
 
 
 def deviations(ranges: Sequence[Any]) -> Float[np.ndarray, " n"]:
-    """Standard deviations of parameters in their units, each uniform in its range or of a distribution.
+    """Standard deviations of parameters in their units, each uniform in its range or with a distribution.
 
-    That of a logarithmic range is linearised about its centre.
+    For a logarithmic range, it is linearised about the centre.
 
     Examples:
         >>> from scipy import stats

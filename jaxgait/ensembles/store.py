@@ -149,7 +149,7 @@ class Store:
         return checksums.chunk_file(self.path, name, self._extra, self.plan.blocks, block)
 
     def _mark(self) -> None:
-        """Says in the attributes whether the scan is complete, unless they do."""
+        """Records in the attributes whether the scan is complete, unless they already say so."""
         metadata = json.loads((self.path / METADATA).read_bytes())
         complete = int(not self.missing)
         if metadata["attributes"].get(COMPLETE) != complete:
@@ -203,7 +203,7 @@ def open_store(path: str | os.PathLike[str], plan: Plan, *, repair: bool = False
 
 
 def _checked(root: pathlib.Path, plan: Plan, repair: bool) -> Store:
-    """The store of the scan, whose undamaged blocks count."""
+    """Checks the store of a scan and opens it with its undamaged blocks."""
     plan = _same_scan(root, plan)
     _repair_labels(root, plan, repair)
     if not (root / MANIFEST).exists() and not repair:
@@ -236,8 +236,8 @@ def finished(root: pathlib.Path, plan: Plan) -> tuple[Plan, frozenset[int]]:
 def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Dataset:
     """Opens a scan for reading, lazily, even while it runs: members that have not run yet have `status` -1.
 
-    Their other results are NaN, -1 (integers) and False. All results, also those read later, are as of the opening, and
-    in the order in which the model declares them.
+    Their other results are NaN, -1 (integers) and False. All results, even if read later, are those at the time of
+    opening, in the order in which the model declares them.
 
     Args:
         path: the store's directory.
@@ -251,9 +251,9 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
             directory that is not a Zarr store or whose metadata are unreadable.
 
     Warns:
-        UserWarning: for a store of another program, such as of `to_zarr`, whose files cannot be checked; if some
-            members are still to be run, or again because their block was not recorded, although no process is running
-            the scan: it was interrupted. Where the system cannot tell whether one is, there is no warning.
+        UserWarning: for a store of another program, such as of `to_zarr`, whose files cannot be checked; and for an
+            interrupted scan: members are still to be run, or to be rerun because their block was not recorded, and no
+            process is running it. Where the system cannot tell whether one is, there is no warning.
 
     Examples:
         >>> from jaxgait import Bungee, ensemble
@@ -267,7 +267,7 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
         raise StoreError(f"{root}: damaged: {damage}; read_store(path, check=False) reads it as it is")
     if any(checksums.unfinished(root)) and locks.is_free(root / LOCK):
         checksums.warn_of_interruption(root)
-    library, place = store_library("jaxgait.ensembles.snapshot_store"), root.absolute()  # if the process moves later
+    library, place = store_library("jaxgait.ensembles.snapshot_store"), root.absolute()  # the process may move
     try:
         data = xr.open_zarr(library.SnapshotStore(place, read_only=True), chunks=None)
     except (FileNotFoundError, ValueError) as error:
@@ -281,7 +281,7 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
         names = dict.fromkeys(name for name in [*declared, *data.data_vars] if name in data.data_vars)
     except (OSError, ValueError, LookupError, TypeError):  # of another program
         names = data.data_vars
-    own = data[[*names]].assign_coords(data.coords)  # of arrays, too: they have dimensions of their own
+    own = data[[*names]].assign_coords(data.coords)  # also those of arrays, along dimensions of their own
     own.encoding["source"] = str(place)
     return with_promotions(own)
 
@@ -483,7 +483,7 @@ def _write_file(root: pathlib.Path, target: pathlib.Path, content: bytes) -> Non
 
 
 def _moved_into(root: pathlib.Path, target: pathlib.Path, content: bytes, *, flushed: bool = False) -> None:
-    """Writes a file elsewhere and renames it; `flushed`, so that a loss of power leaves the old file or the new one."""
+    """Writes a file elsewhere and renames it; if `flushed`, a loss of power leaves the old file or the new one."""
     draft = root / ".jaxgait" / "tmp" / f"{os.getpid()}"
     for folder in (draft.parent, target.parent):
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Source code as the text of its syntax tree, and that of functions and classes, as far as it is what runs."""
+"""Source code as the text of its syntax tree; the trees of functions and classes whose source is what runs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _is_docstring(node: Any) -> bool:
 
 
 def alone(function: F) -> F:
-    """For what parses: Python 3.11 raises SystemError in several threads at once (python/cpython#106905)."""
+    """Lets one thread at a time call functions that parse: in parallel, Python 3.11 fails (python/cpython#106905)."""
 
     @functools.wraps(function)
     def locked(*args: Any) -> Any:
@@ -69,7 +69,7 @@ def tree_of(x: Any, codes: Sequence[types.CodeType]) -> ast.AST | None:
 
     Args:
         x: the function or class.
-        codes: of the function, or of the methods that the class has from its source.
+        codes: code objects of the function, or of the methods that the source of the class defines.
     """
     try:
         lines, number = inspect.findsource(x if isinstance(x, type) else x.__code__)
@@ -88,21 +88,21 @@ def tree_of(x: Any, codes: Sequence[types.CodeType]) -> ast.AST | None:
 
 @functools.lru_cache(maxsize=64)
 def _codes_of(text: str) -> frozenset[types.CodeType]:
-    """All code in a text, with the lines where it stands."""
-    with without_library_warnings():  # such as for an unknown escape, of which importing it warned
+    """All code objects of a text, with their lines."""
+    with without_library_warnings():  # such as for an invalid escape: importing the file has warned of it
         return frozenset(all_codes(compile(text, "<source>", "exec", dont_inherit=True)))
 
 
 def _lambda(x: types.FunctionType, module: ast.AST) -> ast.AST:
-    """The lambda without the statement around it; of two on one line it is unknown which one it is."""
+    """The lambda without the statement around it; ValueError if two are on one line, which cannot be told apart."""
     (found,) = (n for n in ast.walk(module) if isinstance(n, ast.Lambda) and n.lineno == x.__code__.co_firstlineno)
     return found
 
 
 def _written(x: type, module: ast.AST, codes: Sequence[types.CodeType]) -> ast.AST:
-    """The definition of a class: of several of its name in a file, that with its methods.
+    """The definition of a class; if a file has several of its name, the one with its methods.
 
-    `inspect` finds one by name until Python 3.12. Without methods it is unknown which one it is.
+    Until Python 3.12, `inspect` finds a class only by name. Without methods, one of several cannot be identified.
     """
     found = [*_classes(module, x.__qualname__)]
     if len(found) > 1:

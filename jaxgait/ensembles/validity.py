@@ -42,13 +42,13 @@ def accepted(model: Model, columns: Mapping[str, np.ndarray]) -> Bool[np.ndarray
 
 def _accepted(fault: Fault, columns: Mapping[str, np.ndarray]) -> Bool[np.ndarray, " b"]:
     size = len(next(iter(columns.values())))
-    if _faultless(fault, columns):
+    if _accepts_all(fault, columns):
         return np.ones(size, bool)
     found = np.zeros(size, bool)
     for start in range(0, size, GROUP):
         group = np.arange(start, min(start + GROUP, size))
-        full = np.resize(group, GROUP)  # of one size, so that what models compile serves all groups
-        all_valid = _faultless(fault, {name: x[full] for name, x in columns.items()})
+        full = np.resize(group, GROUP)  # equally long, so that what models compile serves all groups
+        all_valid = _accepts_all(fault, {name: x[full] for name, x in columns.items()})
         found[group] = all_valid or [not fault(one_of(columns, i)) for i in group.tolist()]
     return found
 
@@ -98,7 +98,7 @@ def valid_members(model: Model, members: Members) -> tuple[Bool[np.ndarray, " me
 
 
 def _in_bounds(model: Model, members: Members) -> Bool[np.ndarray, " members"]:
-    """Members whose values are finite and within the bounds of their parameters: most invalid ones, found at once."""
+    """Members whose values are finite and within the bounds of their parameters: fast, and finds most invalid ones."""
     known, found = declared(parameters(model), members.values), np.ones(members.size, bool)
     for name, x in members.values.items():
         good = np.isfinite(x) & (within_bounds(x, known[name]) if name in known else True)
@@ -106,8 +106,8 @@ def _in_bounds(model: Model, members: Members) -> Bool[np.ndarray, " members"]:
     return found
 
 
-def _faultless(fault: Fault, columns: Mapping[str, np.ndarray]) -> bool:
-    """Whether a model accepts several members at once; False also where its rules were not written for arrays."""
+def _accepts_all(fault: Fault, columns: Mapping[str, np.ndarray]) -> bool:
+    """Whether all members are accepted, checked together; False also if the model's rules cannot take arrays."""
     try:
         return not fault(columns)
     except TypeError:
@@ -121,7 +121,7 @@ def _fault(model: Model, values: Mapping[str, np.ndarray | float]) -> str:
 
 
 def _objection(check: Callable[[], None]) -> str:
-    """The error of a check as text; empty for none. Warnings of implausible values are left to others."""
+    """The error of a check as text; empty if there is none. Suppresses warnings of implausible values."""
     try:
         with without_warnings(ImplausibleValue):
             check()

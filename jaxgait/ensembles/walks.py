@@ -41,7 +41,7 @@ def people(
 
     Args:
         model: a model that measured motion can drive, with a motion at which it walks well.
-        motions: of each person, what `jaxgait.motion.naming.motion_drive` takes: a name as in `--motion` (an embedded
+        motions: for each person, what `jaxgait.motion.naming.motion_drive` takes: a name as in `--motion` (an embedded
             gait, a walk, a recording, a stride), a drive, recordings, a `Walk`, a `Stride`, or a table.
         then: further changes to every driven model, such as `lambda leg: with_parameters(leg, {...})`.
 
@@ -55,8 +55,8 @@ def people(
         FileNotFoundError: for a name that is neither a file nor an embedded gait.
 
     Warns:
-        MotionWarning: if the body mass of some people is known, and that of others is not; and for walks to which the
-            leg is not fitted, as to embedded gaits by name.
+        MotionWarning: if the body mass is known for some people only; and for walks to which the leg is not fitted,
+            such as embedded gaits by name.
 
     Examples:
         >>> from jaxgait import Prosthesis
@@ -65,7 +65,7 @@ def people(
         >>> print(walkers.dims, walkers.labels["drive.speed"][1].round(2))  # m/s
         ('subject',) [1.26 0.98]
     """
-    # Imported here: with the readers of recordings it takes a fifth of the time of our own imports.
+    # Imported here: with the readers of recordings, it would take a fifth of the package's own import time.
     from jaxgait.motion.naming import motion_drive
 
     if isinstance(motions, str) or not isinstance(motions, Sequence | ValuesView) or not len(motions):
@@ -88,7 +88,7 @@ def people(
 
 
 def _label(motion: Any, drive: GaitDrive) -> str:
-    """The name of a file, which tells the legs and trials of one recording apart; otherwise that of the drive."""
+    """The name of the file, which distinguishes the legs and trials of one recording; otherwise the drive's name."""
     path = files.expanded(motion) if isinstance(motion, str | os.PathLike) else None
     return path.stem if path is not None and path.is_file() else drive.name
 
@@ -147,7 +147,7 @@ def _members(
 
 
 def _plain(model: Any) -> Any:
-    """A driven model whose motion is its field `drive`, under a name that holds for all members."""
+    """The driven model, whose motion must be its field `drive`, with a name of the motion that suits all members."""
     if not isinstance(getattr(model, "drive", None), GaitDrive):
         raise ParameterError(f"{type(model).__name__} has no field `drive` that holds its motion, for members to vary")
     drive = dataclasses.replace(model.drive, name="several")
@@ -158,7 +158,7 @@ def recorded(data: xr.Dataset) -> xr.DataArray | None:
     """The records of the motions of a result's members (`jaxgait.contents`), or of one member; None if all share one.
 
     Raises:
-        ValueError: if they were not recorded, under other labels than those of the result, or for other walks.
+        ValueError: if they were not recorded, or with other labels than the result's, or if they are of other walks.
     """
     if MOTIONS not in data.attrs:
         if any(str(name).startswith(DRIVE) for name in data.coords):
@@ -196,7 +196,7 @@ def recorded_motions(model: Model, records: Iterable[Any]) -> dict[str, np.ndarr
 def _numbers(models: Sequence[Any]) -> dict[str, np.ndarray]:
     """All numbers of the motions of models by name, each with a leading axis over the models.
 
-    Those of the person have served to fit the model.
+    The person's numbers are left out: they only serve to fit the model, which is done.
     """
     drive = dataclasses.replace(models[0].drive, person=None)
     paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(drive)[0]]

@@ -68,7 +68,7 @@ def _on_threads(plan: Plan, blocks: Iterable[int], workers: int) -> Iterator[tup
 
 
 def _on_cluster(plan: Plan, blocks: Iterable[int], cluster: Any) -> Iterator[tuple[int, Results]]:
-    """If a worker dies, Dask runs its blocks on another one."""
+    """Runs blocks on Dask workers; if one dies, Dask runs its blocks on another."""
     cloudpickle = store_library("cloudpickle")
     distributed, client = store_library("distributed"), connected(cluster)
     threads: Any = client.nthreads()
@@ -94,7 +94,7 @@ def _as_finished(
     submit: Callable[[int], Any],
     done: Callable[[Mapping[Any, int]], Iterable[Any]],
 ) -> Iterator[tuple[int, Results]]:
-    """Yields each block as soon as it is done; a failure is raised after all that are done, so that none is lost.
+    """Yields each block as soon as it is done; raises a failure only after all finished blocks, so that none is lost.
 
     Args:
         plan: the scan.
@@ -163,12 +163,12 @@ def _run_remotely(common: bytes, values: dict[str, np.ndarray]) -> Results:
 
 @functools.lru_cache(maxsize=8)
 def _unpacked(common: bytes) -> Task:
-    """The same objects for every block, so that a worker compiles once."""
+    """The task that all blocks share: the same objects every time, so that a worker compiles once."""
     return pickle.loads(common)
 
 
 def _result(plan: Plan, block: int, future: Any) -> Results:
-    """The results of a finished block; its error, with its position in the box, if it failed."""
+    """The results of a finished block; if it failed, raises its error with the block's position in the box."""
     try:
         return with_invalid(plan, block, future.result())
     except Exception as error:
