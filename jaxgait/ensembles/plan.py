@@ -173,7 +173,7 @@ def _chosen(values: Mapping[str, np.ndarray], which: Any) -> dict[str, np.ndarra
 
 
 def with_invalid(plan: Plan, block: int, results: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Results of a block, (members, ...), with the members that the model rejects, which have a status and no values."""
+    """Results of a block, (members, ...), with those of members that the model rejects: a status, no values."""
     if plan.valid is None:
         return dict(results)
     valid = plan.valid[_members_of(plan, block)]

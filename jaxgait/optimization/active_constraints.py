@@ -1,4 +1,4 @@
-"""What holds an optimum: active bounds and limits, whose slopes balance those of the objective; points within them."""
+"""Active bounds and limits, whose slopes balance the objective's at an optimum; points moved back within limits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def balance(
 
     Returns:
         Norm of the unbalanced slope, in units of the objective per box, and the multipliers: gain of the objective per
-        unit by which a bound or a limit is relaxed, by "name = value" or the text of the limit; of arrays only the
+        unit by which a bound or a limit is relaxed, by "name = value" or the text of the limit; for arrays, only of
         active elements.
     """
     pushing, normals = sign * slopes[0], active_normals(space, goal, x, values, slopes)
@@ -55,11 +55,11 @@ def balance(
 def shared_balance(
     pushing: Float[np.ndarray, "objectives n"], normals: Float[np.ndarray, "active n"]
 ) -> tuple[float, Float[np.ndarray, " objectives"], Float[np.ndarray, " active"]]:
-    """The least slope of a mean of objectives that bounds and limits do not balance.
+    """The smallest slope, among all means of the objectives, that bounds and limits do not balance.
 
     Args:
-        pushing: slopes of the objectives in the directions wanted, in one unit per box.
-        normals: those of the slacks of bounds and limits, in any unit.
+        pushing: slopes of the objectives in the desired directions, in a common unit per box.
+        normals: slopes of the slacks of bounds and limits, in any unit.
 
     Returns:
         Norm of the unbalanced slope, in the unit of the objectives per box; the objectives' shares, which sum to one;
@@ -81,7 +81,7 @@ class Normals(NamedTuple):
     slopes: Float[np.ndarray, "active n"]
     """Derivatives of their slacks by the unit box, in the units of measures."""
     widths: Float[np.ndarray, " active"]
-    """Units of the parameters per box, at the point, for bounds, one for limits."""
+    """For bounds, units of the parameter per box at the point; for limits, one."""
     elements: Bool[np.ndarray, " active"]
     """Which of them are elements of an array."""
     scales: Float[np.ndarray, " active"]
@@ -93,7 +93,8 @@ def active_normals(
 ) -> Normals:
     """Bounds and limits that can be active at a point; arguments as in `balance`, with their shapes and units.
 
-    A limit can be active if its slack, relative to its value, is below `near` (no dimension); bounds: `Space.on_walls`.
+    A limit can be active if its slack, relative to its value, is below `near` (no dimension); a bound, if
+    `Space.on_walls` puts the point on it.
     """
     x = space.on_walls(x)
     scales = np.array([one.scale for one in goal.bounds])

@@ -22,7 +22,7 @@ def group_ends(
 ) -> tuple[Int[np.ndarray, " starts"], Int[np.ndarray, " basins"]]:
     """The basin in which each start ended, and the start with the best end of each basin.
 
-    Basins extend `SAME_OPTIMUM` of the box around their best ends and are numbered by these, allowed ones first.
+    Basins extend `SAME_OPTIMUM` of the box around their best ends, by which they are numbered, allowed ones first.
 
     Args:
         x: ends in the unit box (no dimension).

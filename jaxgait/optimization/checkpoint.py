@@ -37,8 +37,8 @@ class Checkpoint:
         """Reads the file, if it exists.
 
         Raises:
-            ValueError: if it is not a checkpoint, or that of another search, with the differences; for an address or
-                a folder.
+            ValueError: if it is not a checkpoint, if it is one of another search (with the differences), and for an
+                address or a folder.
         """
         self._path, self._known = None if path is None else files.local(path), {}
         self.memories: dict[int, Any] = {}

@@ -22,16 +22,16 @@ from jaxgait.optimization.optimum import (
 from jaxgait.support.units import with_unit
 
 RIDGE_RATIO = 10.0
-"""Ratio of curvatures from which a combination of parameters is much less certain than the others."""
+"""Ratio of curvatures above which a combination of parameters is much less certain than the others."""
 LEADING_SHARE = 0.3
-"""Share of a direction in the unit box from which a parameter is named in it."""
+"""Smallest component of a direction in the unit box whose parameter is named as part of it."""
 BOUND_MARGIN = 1e-6
 """Distance from a bound, as a fraction of the bounds, below which a design lies on it."""
 CLOSE = 0.2
 """Distance, as a fraction of the bounds, up to which failing runs are close to a design."""
 
 HARDLY_STABLE = 0.9
-"""Modulus of the largest Floquet multiplier from which a gait is too close to instability to rely on its stability."""
+"""Modulus of the largest Floquet multiplier at which a gait is too close to instability to rely on its stability."""
 
 
 def conclusions(found: Optimum) -> Iterator[str]:
@@ -61,7 +61,7 @@ _ENDS = {
     CONSTANT: "no design is better than another: the objective is the same at all points that were evaluated",
     ON_THE_WAY: "no start ended at a design as good as this one, met on the way: more iterations may find a better one",
 }
-"""What the starts show, by what their sentences contain."""
+"""What the starts show, by a part of the sentence on why they stopped."""
 
 
 def _starts(found: Optimum) -> str:
@@ -81,7 +81,7 @@ def _starts(found: Optimum) -> str:
 
 
 def _stability(found: Optimum) -> Iterator[str]:
-    """Whether the periodic gait of the best design is stable; nothing of a search over entire runs."""
+    """Whether the periodic gait of the best design is stable; yields nothing for a search over entire runs."""
     if found.reference is not None and found.reference.disagreement:
         yield found.reference.disagreement
     if "multiplier" not in found.history:
@@ -102,7 +102,7 @@ def _stability(found: Optimum) -> Iterator[str]:
 
 
 def _shape(local: Local, names: list[str]) -> Iterator[str]:
-    """What the objective around the best design says."""
+    """What the shape of the objective around the best design shows."""
     for text, gain in local.multipliers.items():
         if gain > 0.0 and text.partition(" = ")[0] not in names:
             yield f"{text} holds the design back: relaxing it improves the objective by {gain:.3g} per unit"
@@ -172,5 +172,5 @@ def tolerances(found: Optimum) -> Iterator[str]:
 
 
 def _beyond(stop: str) -> str:
-    """That runs fail, or a limit is violated."""
+    """In words: runs fail, or a limit is violated."""
     return f"runs fail ({stop.removeprefix(FAILED)})" if stop.startswith(FAILED) else f"{stop} is violated"

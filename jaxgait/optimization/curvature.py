@@ -12,9 +12,9 @@ TAKES_PART = 1e-3
 def determined(
     curvature: Float[np.ndarray, " k"], directions: Float[np.ndarray, "k n"], least: float
 ) -> tuple[Float[np.ndarray, "n n"], Bool[np.ndarray, " n"]]:
-    """The inverse of a symmetric matrix on the space that it determines, and what takes part in the rest.
+    """The inverse of a symmetric matrix without its flat directions, and the parameters that take part in these.
 
-    A flat direction leaves open only the parameters that take part in it; the others are as well determined as without.
+    A flat direction leaves only these parameters undetermined; the others are as well determined as without it.
 
     Args:
         curvature: eigenvalues of the matrix, in any unit.

@@ -45,7 +45,7 @@ from jaxgait.support import checks, xr
 from jaxgait.support.checks import by_name
 
 Stages = Mapping[str, Any]
-"""Successive values by dotted parameter name, each in the parameter's unit, or labelled; equally many of each."""
+"""Successive values by dotted parameter name, in the parameter's unit or labelled with another; as many for each."""
 StageSearch = Callable[[Model, Starts, pathlib.Path | None], Optimum]
 
 
@@ -86,7 +86,7 @@ def optimize(
         minimize: the same, to be minimised, instead of `maximize`.
         over: bounds (low, high) by dotted name, in the units of what they name: parameters, elements of arrays
             ("masses[1]"), and components of the initial state ("initial.v", "initial.q[2]"), whose best values are in
-            `Optimum.initial`. Designs between them that the model rejects count as failed. `jaxgait.Log(low, high)`
+            `Optimum.initial`. Designs within them that the model rejects count as failed. `jaxgait.Log(low, high)`
             spreads the starts and searches in the logarithm, for ranges of decades.
         across: scenarios in which each design is evaluated: values by name (all combinations), or members of any kind
             (`jaxgait.zipped`, `jaxgait.sobol`, `jaxgait.ensembles.walks`). A design fails if one of its scenarios
@@ -94,7 +94,7 @@ def optimize(
         robust: the objective over the scenarios: "mean", the default, or "worst", by the epigraph (`epigraph`).
         weights: weights of the mean, one positive number per scenario; equal if None.
         subject_to: limits, as texts ("peak_flexion >= 60") or made by `at_least` and `at_most`. They are met to 1e-8 of
-            their value (zero: of the measure's magnitude within the bounds); of an array, by every element.
+            their value (if that is zero, of the measure's magnitude within the bounds); an array, by every element.
         method: see `jaxgait.optimization.methods`; "auto" is SLSQP. If the gradient is "auto" too, it is compared with
             differences of runs at the starts: if it is unreliable (see `jaxgait.optimization.gradient_checks`), or the
             scheme has none (the LCP walker's), "auto" is COBYQA, without gradients. If the gradient becomes unreliable
@@ -107,9 +107,9 @@ def optimize(
         initial: components of the initial state that differ from the model's own, by name.
         starts: the number of starts (the model's own values if they lie in the bounds, then Sobol points), or points.
         iterations: largest number of steps; derivative-free methods may evaluate as often per parameter, plus once
-            (CMA-ES: a population in each step). A search with gradients that stops on a slope begins again there, for
-            up to three times as many more; one without begins again beside its end if values are better there, with
-            what is left of its evaluations. For the best worst case, COBYQA may evaluate up to four times as often.
+            (CMA-ES: a population in each step). A search with gradients that stops on a slope restarts there, for up to
+            three times as many further steps; one without gradients restarts beside its end if values are better there,
+            with its remaining evaluations. For the best worst case, COBYQA may evaluate up to four times as often.
         learning_rate: first step of Adam as a fraction of the box; it decays to a tenth along a cosine.
         tolerance: relative change of the objective at which a start stops; Adam and COBYQA stop when their points have
             settled.
@@ -118,8 +118,8 @@ def optimize(
             continue from their best stable gaits without crossing unstable ones.
         seed: seed of the Sobol points, and of CMA-ES.
         continue_in: values of further parameters, such as {"ground.steepness": [1e4, 1e5, 1e6]}: the search continues
-            from the optimum at each value (and its gait, where `gait` could be given) to the next. The result is that
-            at the last value; `Optimum.stages` contains all, and `Optimum.moved` how far the optimum moved.
+            from the optimum at each value (and its gait, where `gait` could be given) to the next. The result is the
+            optimum at the last value; `Optimum.stages` contains all, and `Optimum.moved` how far the optimum moved.
         return_map: a `PoincareMap` or `StroboscopicMap` whose fixed point is the gait to be judged, stable or not: runs
             (of `duration` or `strides`) start in it, and the gradient is that of the gait.
         gait: first guess of its point, such as `Optimum.gait` of another search; None: the point after some strides
@@ -238,10 +238,10 @@ def as_stability(stability: Any) -> float:
 
 
 def check_stability(evaluate: Runs, stability: float) -> None:
-    """Checks that a limit of the multipliers (no unit) other than the default is one of gaits, which have some.
+    """Checks that only a search over gaits, which have multipliers, limits these (no unit) other than by default.
 
     Raises:
-        ValueError: for one of whole runs.
+        ValueError: for a search over whole runs.
     """
     if stability != 1.0 and not evaluate.name.startswith(PeriodicGait.name):
         raise ValueError(
@@ -269,7 +269,7 @@ def through_stages(
     """Searches at the first values of some parameters, then from each optimum at the next values.
 
     Args:
-        search: from a model, starts and a checkpoint to its optimum.
+        search: function of a model, starts and a checkpoint that returns the optimum.
         model: the mechanism.
         stages: the values, the true ones last.
         over: names of the parameters that are searched over or vary between scenarios.

@@ -34,7 +34,7 @@ from jaxgait.support.notes import without_warnings
 DIFFERENCE_STEP = 1e-3
 """Step of central differences, as a fraction of the box."""
 _POINTS_BETWEEN = 64
-"""Number of points to search for the longest run, of which the model may reject some."""
+"""Number of points at which to look for the longest run; the model may reject some of them."""
 
 
 class Extra(NamedTuple):
@@ -55,11 +55,11 @@ class Extra(NamedTuple):
 
 
 def extent(model: Model, space: Space, extra: Extra = Extra()) -> dict[str, np.ndarray]:
-    """Values by name, (members, ...), in their units, among which is the longest run of a search, or nearly.
+    """Values by name, (members, ...), in their units, that include the longest run of a search, at least nearly.
 
-    They are corners of its box. If the model rejects some of them, points between the corners are added, because the
-    longest valid run may be anywhere then. If it rejects all points, they are the model's own values with those of the
-    scenarios.
+    They are the corners of its box. If the model rejects some of them, points between the corners are added, because
+    the longest valid run may be anywhere then. If it rejects all points, they are the model's own values with those of
+    the scenarios.
     """
     found = _valid(model, space, extra, space.corners)
     if len(found[space.names[0]]) < len(space.corners) * extra.scenarios:
@@ -139,9 +139,9 @@ class Evaluated(NamedTuple):
 
 
 class Aside(IntEnum):
-    """First numbers of the evaluations beside the searches, by their purpose.
+    """First numbers of evaluations that belong to no search, by their purpose.
 
-    Evaluators, which remember a gait of each number, confuse them neither with searches nor with each other.
+    Evaluators remember a gait for each number: these keep apart from those of searches and from each other.
     """
 
     MAGNITUDES = 1_000_000
@@ -150,14 +150,14 @@ class Aside(IntEnum):
 
 
 SINCE = ", since "
-"""In the name of an evaluator, begins why its gradient was chosen; that does not affect its values."""
+"""Precedes, in the name of an evaluator, the reason for its kind of gradient, which does not affect its values."""
 
 
 @runtime_checkable
 class Evaluator(Protocol):
     """Evaluates points (no dimension), with values in the units of measures; `name` describes the gradient.
 
-    Some remember a gait of each search, as a guess for the next one.
+    Some evaluators remember a gait for each search, as a guess at its next point.
     """
 
     name: str
@@ -169,7 +169,7 @@ class Evaluator(Protocol):
     def memory(self, search: int, x: Float[np.ndarray, " n"] | None = None) -> Any:
         """What is remembered of a search, as lists; None if nothing.
 
-        Of several points (no dimension) that one call evaluated for it, what belongs to `x`, by default to the last.
+        If one call evaluated several points (no dimension) for it, what belongs to `x`; by default, to the last.
         """
         return None
 
@@ -194,7 +194,7 @@ class Runs(Evaluator, Protocol):
 
 
 class Combined(Runs):
-    """Runs of each point under several conditions, from single ones: of search i under condition s, i * size + s."""
+    """Runs each point under several conditions: search i under condition s has the number i * size + s in `runs`."""
 
     def __init__(self, runs: Runs, size: int):
         self.runs, self.size, self.name = runs, size, runs.name
@@ -266,7 +266,7 @@ class BatchedProgram:
         fixed: Mapping[str, Any],
         extent: Mapping[str, np.ndarray] | None = None,
     ):
-        """`options` are arguments of `jaxgait.ensemble`, `fixed` values that all share, `extent` as for `plan_of`."""
+        """`options`: arguments of `jaxgait.ensemble`; `fixed`: values that all share; `extent`: as for `plan_of`."""
         self._model, self._fixed, self._extent, self._plan = model, dict(fixed), extent, None
         self._options = {"retry": False} | {name: x for name, x in options.items() if x is not None}
         self._where = {name: self._options.pop(name, None) for name in ("workers", "cluster")}
@@ -275,7 +275,7 @@ class BatchedProgram:
     def __call__(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Results by name; they and the columns have a leading axis over members.
 
-        Those of designs that the model rejects are NaN, with the status `INVALID`.
+        Results of designs that the model rejects are NaN, with the status `INVALID`.
         """
         members = constant(zipped(columns), self._fixed)
         plan = replace(self._plan_of(columns), members=members, block_shape=(self._lanes(members.size),))
@@ -349,7 +349,7 @@ class Transient(_WholeRuns):
     ) -> tuple[Float[Array, " values"], Float[Array, "values n"]]:
         """Values at one point of the unit box, in the units of measures, and their derivatives by it; JAX code.
 
-        `extra` are further values by name, in their units, as of one scenario.
+        `extra` are further values by name, in their units, such as those of a scenario.
         """
         theta = self._space.spacing(x)
         found = self._program.traced({**extra, **dict(zip(self._space.names, theta, strict=True))})

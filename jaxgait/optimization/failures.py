@@ -55,7 +55,7 @@ POPULATION = ENDS._replace(
 
 
 def _where(goal: Goal, evaluations: Sequence[Evaluated]) -> str:
-    """The scenario that failed most often; empty without scenarios, and if all failed as often."""
+    """The scenario that failed most often; empty without scenarios, and if all failed equally often."""
     if not isinstance(goal, RobustGoal):
         return ""
     often = goal.scenarios.missing(np.array([one.values for one in evaluations])).sum(axis=0)
@@ -66,11 +66,11 @@ def _where(goal: Goal, evaluations: Sequence[Evaluated]) -> str:
 
 
 def _undefined(goal: Goal, evaluations: Sequence[Evaluated]) -> str:
-    """That runs complete, but the objective or a limited measure is not a finite number."""
+    """Says that runs complete, but the objective or a limited measure is not a finite number."""
     names = [name_of(goal.measures[0], "the objective"), *(one.name for one in goal.bounds)]
     often = (~np.isfinite([one.values[: len(names)] for one in evaluations])).sum(axis=0)
     what = names[int(np.argmax(often))]
-    if isinstance(goal, RobustGoal) and len(names) > 1:  # which keeps of a scenario only that something is missing
+    if isinstance(goal, RobustGoal) and len(names) > 1:  # its scenarios only show that something is missing
         what = "the objective or a limited measure"
     return (
         f"every run completed, but {what} is not a finite number at {often.max()} of {len(evaluations)} points"
@@ -79,7 +79,7 @@ def _undefined(goal: Goal, evaluations: Sequence[Evaluated]) -> str:
 
 
 def _missed(goal: Goal, valid: Sequence[Evaluated]) -> str:
-    """The limits that the nearest point misses, with its values."""
+    """Lists the limits that the nearest point misses, with its values."""
     slacks = goal.slack(np.array([one.values for one in valid]))
     nearest = int(np.argmax(slacks.min(axis=1)))
     worst = [int(k) for k in np.argsort(slacks[nearest]) if slacks[nearest, k] < -MAX_VIOLATION]

@@ -56,7 +56,7 @@ def fingerprint(
 def _source(record: SearchRecord, options: Mapping[str, Any]) -> str:
     """A digest of the code of the model, the measures and the solvers, and of the values that measures enclose.
 
-    With a return map also of the code of its coordinates.
+    With a return map, it includes the code of the map's coordinates.
     """
     sources = Sources()
     sources.add_module(RUNS_A_MEMBER)

@@ -6,7 +6,7 @@ that starts in the gait therefore has the derivative ``f_theta + f_z dz``, witho
 need not be stable: across a subharmonic range the objective of the period-one gait stays smooth, unlike that of walks,
 which leave this gait.
 
-The map is that over one stride of a driven model, and the run is this stride; or any return map, such as that from heel
+The map covers one stride of a driven model, and the run is this stride; or it is any return map, such as that from heel
 strike to heel strike, and the run is as long as the user wishes.
 
 During a search, the last gait moved along its tangent is the next guess: two strides suffice for most steps. A start
@@ -55,8 +55,8 @@ TANGENTS_PER_LANE = 3
 FIRST_STRIDES = 5
 """Strides from the model's own start to the first guess."""
 NOISE_FACTOR = 100.0
-"""Residual at which a gait counts as found, in units of the solver's relative tolerance; relative to components
-that are larger than 1, it is the noise of strides."""
+"""Residual at which a gait counts as found, in units of the solver's relative tolerance: the noise of strides. It is
+relative for components that are larger than 1."""
 MAX_STRIDES = 10
 """Largest number of strides of one search for a gait."""
 FIRST_SHARE, LEAST_SHARE = 1 / 4, 1 / 16
@@ -94,7 +94,7 @@ class StrideMap:
     def observed(
         self, model: Model, theta: Float[Array, " n"], z: Float[Array, " m"], extra: Mapping[str, Array]
     ) -> dict[str, Array]:
-        """What the goal observes, in its own units; arguments as of a call."""
+        """What the goal observes, in its own units; arguments as in a call."""
         return self._observed(*self._start(model, theta, z, extra))[1]
 
     def _start(
@@ -229,7 +229,7 @@ class PeriodicGait(Boxed):
         return_map: SectionMap | None = None,
         extra: Extra = Extra(),
     ):
-        """`scheme` and `sampling` are those of the run that is observed, which is the stride itself without a map."""
+        """`scheme` and `sampling` are those of the observed run, which without a return map is the stride itself."""
         goal = goal.checked(spaced(sampling, model, extent(model, space, extra)))
         self._stride = StrideMap(scheme, sampling, goal, tuple(space.names), return_map)
         self.strides = Strides(model, space, self._stride)
@@ -295,13 +295,13 @@ class PeriodicGait(Boxed):
         return None if memory is None else _Known(*map(np.array, memory)).z
 
     def begin_with(self, gait: np.ndarray) -> None:
-        """See `Evaluator`; or a gait for each scenario (search i in scenario s has the number i * size + s)."""
+        """See `Evaluator`; also takes a gait for each scenario (search i in scenario s: number i * size + s)."""
         self._first = np.atleast_2d(gait)
 
     def _from_others(
         self, searches: np.ndarray, x: np.ndarray, lanes: np.ndarray
     ) -> tuple[np.ndarray, tuple[Root, np.ndarray, Linear]] | None:
-        """Lanes whose gaits are reached in steps from the nearest known ones of other searches, and their `_solved`."""
+        """Lanes whose gaits are reached in steps from the nearest gaits of other searches, and their `_solved`."""
         size = self._extra.scenarios
         nearest = {i: self._nearest(int(searches[i]) % size, x[i]) for i in lanes.tolist()}
         near = {i: known for i, known in nearest.items() if known is not None}
@@ -331,7 +331,7 @@ class PeriodicGait(Boxed):
         return min(same, key=lambda known: float(np.linalg.norm(known.x - x)), default=None)
 
     def _solved(self, searches: np.ndarray, x: np.ndarray, guess: np.ndarray) -> tuple[Root, np.ndarray, Linear]:
-        """Gaits by Newton's method, the last steps to them, and the strides before these steps (that did not fail)."""
+        """Gaits by Newton's method, the last steps to them, and the (successful) strides where these steps begin."""
         n, at, last = x.shape[1], guess.copy(), {}
 
         def open_end(which: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

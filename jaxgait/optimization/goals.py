@@ -32,11 +32,11 @@ Objective: TypeAlias = Callable[[Run], Any] | Measure | str
 MAX_VIOLATION = 1e-8
 """Largest relative violation of a limit at the end of a search."""
 MAGNITUDE_QUANTILE = 0.75
-"""Quantile of a measure's magnitudes that is its typical one: those near the limit are small, single ones huge."""
+"""Quantile of a measure's magnitudes that counts as typical: near the limit they are small, single ones are huge."""
 LEAST_MAGNITUDE = 1e-5
 """Least typical magnitude of a measure relative to its largest: below, most values may be rounding errors of zero."""
 ROUNDING = 1e-13
-"""A measure that is nowhere larger than this, in its unit, is rounding errors of zero: its magnitude is not known."""
+"""A measure nowhere larger than this, in its unit, is zero with rounding errors: its magnitude is not known."""
 _VALUE = "the value of a limit"
 _COMPARED = re.compile(r"(>=|<=|=>|=<|==|=|>|<)")
 _TURNED = {">=": "<=", "<=": ">=", "=>": "=<", "=<": "=>", ">": "<", "<": ">", "=": "=", "==": "=="}
@@ -67,7 +67,7 @@ class Limit:
     magnitude: float | None = None
     """Typical magnitude of the measure within the bounds, in its unit, for a limit at zero; None: not known."""
     unit: str | None = None
-    """That of the value, until `limit` has converted it to the measure's; None: the measure's."""
+    """Unit of the value, until `limit` has converted it to the measure's unit; None: the measure's."""
 
     @property
     def sign(self) -> float:
@@ -91,7 +91,7 @@ class Limit:
 
 
 def at_least(what: Objective, value: Any) -> Limit:
-    """The limit ``what >= value``, the value in the unit of the measure, or labelled with another.
+    """The limit ``what >= value``, with the value in the unit of the measure, or labelled with another.
 
     Raises:
         jaxgait.parameters.ParameterError: for a value that is not a finite number.
@@ -106,7 +106,7 @@ def at_least(what: Objective, value: Any) -> Limit:
 
 
 def at_most(what: Objective, value: Any) -> Limit:
-    """The limit ``what <= value``, the value in the unit of the measure, or labelled with another.
+    """The limit ``what <= value``, with the value in the unit of the measure, or labelled with another.
 
     Raises:
         jaxgait.parameters.ParameterError: for a value that is not a finite number.
@@ -123,7 +123,7 @@ def limit(condition: Limit | str, model: Model | None = None) -> Limit:
     """A limit in the unit of its measure, from a text such as "clearance >= 50 cm" or a `Limit`.
 
     Args:
-        condition: the text or the limit; a number without a unit is in the measure's one.
+        condition: the text or the limit; a number without a unit is in the measure's.
         model: the mechanism whose measures have units.
 
     Raises:
@@ -194,7 +194,7 @@ class Goal:
     sizes: tuple[int | None, ...] = ()
     """Number of elements of each limited array, None for a single number; empty: all are single numbers."""
     counts: bool = False
-    """Whether integers and flags are taken as real numbers, as methods without gradients can."""
+    """Whether integers and booleans count as real numbers, as they can in methods without gradients."""
 
     @classmethod
     def of(cls, model: Model, objective: Objective, limits: Sequence[Limit | str] = ()) -> Goal:
@@ -219,7 +219,7 @@ class Goal:
         return {"objective": objective, **found}
 
     def _real(self, what: str, function: Callable[[Run], Any], run: Run, wanted: str = "real numbers") -> Array:
-        """Real numbers of a run, differentiable unless they are `counts`; `what` for messages."""
+        """Real numbers of a run, differentiable ones unless `counts`; messages call them `what`."""
         value = evaluated(what, function, run)
         if not isinstance(value, float | np.generic | np.ndarray | jax.Array):
             raise ValueError(f"{what} must be {wanted} of a run, got {type(value).__name__}")
@@ -242,7 +242,7 @@ class Goal:
         )
 
     def observed(self) -> Goal:
-        """The goal without the values of its limits, which its results do not depend on: one program for all values."""
+        """The goal without the values of its limits, on which its results do not depend: one program for all values."""
         return replace(self, limits=tuple(replace(one, value=0.0, magnitude=None) for one in self.limits))
 
     def sized(self, shapes: Mapping[str, tuple[int, ...]]) -> Goal:
@@ -279,9 +279,9 @@ class Goal:
         return replace(self, limits=tuple(map(known, self.limits)))
 
     def magnitudes(self, values: Float[np.ndarray, "points values"]) -> Float[np.ndarray, "points known"]:
-        """Magnitudes of the objective and of the limited measures, in their units: the largest of an array's elements.
+        """Magnitudes of the objective and of the limited measures, in their units.
 
-        Scenarios share them too.
+        Elements of an array, and scenarios, share the largest one.
         """
         found = np.abs(values[:, : 1 + len(self.bounds)])
         for k, one in enumerate(self.bounds, start=1):
@@ -294,7 +294,7 @@ class Goal:
         return Goal((self.measures[0], *self._each(self.measures[1:])), self.bounds)
 
     def slack_by_limit(self, slack: Float[np.ndarray, " slacks"]) -> dict[str, float]:
-        """Slack of each limit in its own unit (of an array, the least), by the limit's text; from `slack`."""
+        """Slack of each limit in its own unit (for an array, the least), by the limit's text; from `slack`."""
         units, which = slack * [one.scale for one in self.bounds], np.array(self._each(range(len(self.limits))))
         return {str(one): float(units[which == k].min(initial=np.inf)) for k, one in enumerate(self.limits)}
 
@@ -366,7 +366,7 @@ class Goal:
 
 
 def _numbered(limits: Sequence[Limit]) -> tuple[Limit, ...]:
-    """The limits, made distinct, because results name them by their texts, and all lambdas have the same one."""
+    """The limits, made distinct, because results name them by their texts, which are the same for all lambdas."""
     texts = [str(one) for one in limits]
     before = [texts[:i].count(text) for i, text in enumerate(texts)]
     return tuple(replace(one, number=n + 1) if n else one for one, n in zip(limits, before, strict=True))

@@ -26,7 +26,7 @@ MAX_DEVIATION = 0.5
 IGNORED_DISAGREEMENT = 1e-3
 """Disagreements below this, relative to the objective and per box, are ignored."""
 ROUNDING = 1e-9
-"""Differences of values below this, relative to the values, are none."""
+"""Differences of values below this, relative to the values, count as none."""
 MAX_STARTS = 8
 """Largest number of starts to check."""
 LARGEST_PROMISE = 100.0
@@ -71,7 +71,7 @@ def gradient_fault(
     for step in HALF_STEPS:
         left = np.flatnonzero(wrong.any(axis=1))
         if left.size:
-            wrong[left] &= _disagree(evaluate, valid[left], x[valid[left]], slopes[left], sizes[left], step)
+            wrong[left] &= _disagreements(evaluate, valid[left], x[valid[left]], slopes[left], sizes[left], step)
     often = wrong.sum(axis=0)
     value = int(np.argmax(often))
     if 2 * often[value] <= valid.size:
@@ -80,7 +80,7 @@ def gradient_fault(
     return f"{whose(value)} {how} at {often[value]} of {valid.size} starts"
 
 
-def _disagree(
+def _disagreements(
     evaluate: Evaluator,
     searches: np.ndarray,
     x: np.ndarray,
@@ -103,9 +103,9 @@ def _disagree(
 def _changes(
     evaluate: Evaluator, searches: np.ndarray, x: np.ndarray, sizes: Float[np.ndarray, "b values"], k: int
 ) -> Bool[np.ndarray, "b values"]:
-    """Where values change with one coordinate of the unit box, but have no slope by it, as it moves a jump of a law.
+    """Where values change with one coordinate of the unit box but have no slope by it, because it moves a law's jump.
 
-    Beside an extremum, also one on a bound, they have slopes.
+    Next to an extremum, even one on a bound, they would have slopes.
     """
     step = HALF_STEPS[-1] * np.eye(x.shape[1])[k]
     sides = evaluate(np.concatenate([searches, searches]) + Aside.GRADIENT, np.clip([*(x - step), *(x + step)], 0, 1))

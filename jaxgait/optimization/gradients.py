@@ -52,7 +52,7 @@ class Several(Protocol):
         ...
 
     def combined(self, runs: Runs) -> Runs:
-        """All conditions together, from their single runs: of search i under condition s the number i * size + s."""
+        """Runs under all conditions together: search i under condition s has the number i * size + s in `runs`."""
         ...
 
 
@@ -88,7 +88,7 @@ class Task(NamedTuple):
         return [*self.fixed, *(name for name in varied if name.startswith(INITIAL)), *searched]
 
     def combined(self, runs: Runs) -> Runs:
-        """All conditions together, from their single runs; values in the units of measures."""
+        """Runs under all conditions together; values in the units of measures."""
         return runs if self.scenarios is None else self.scenarios.combined(runs)
 
 
@@ -98,13 +98,13 @@ def evaluator_for(
     """The evaluator with the requested gradient; "auto": of the periodic gait if there is one, else through the run.
 
     All starts share it, because objectives of gaits and of runs are not comparable: if a gait is found from at least
-    one start (in all scenarios), starts without a gait fail. `step` is that of central differences, as a fraction of
-    the box (no dimension); with `wanted` None it gives values without derivatives. With a return map, it is that of its
-    gait.
+    one start (in all scenarios), starts without a gait fail. With a return map, the gradient is that of its gait. If
+    `wanted` is None, there are no derivatives. `step` is that of central differences, as a fraction of the box (no
+    dimension).
 
     Raises:
         ValueError: for an unknown gradient, and for "gait" or a return map if no periodic gait is possible.
-        TypeError: for a return map whose points are no starts of runs.
+        TypeError: for a return map whose points are not starts of runs.
     """
     task = task._replace(goal=task.goal.observed())
     if wanted is not None:
@@ -136,7 +136,7 @@ def _of_stride(task: Task) -> PeriodicGait:
 
 
 def _in_gait(task: Task, wanted: str | None) -> PeriodicGait:
-    """The evaluator of runs that begin in the gait of a return map; `wanted` as of `evaluator_for`."""
+    """The evaluator of runs that begin in the gait of a return map; `wanted` as in `evaluator_for`."""
     model, run, return_map = task.model, task.run, task.return_map
     if not isinstance(return_map, SectionMap):
         what = "return_map must be a PoincareMap or a StroboscopicMap, whose points are starts of runs"
@@ -161,7 +161,7 @@ def begun(evaluate: Runs, task: Task, gradient: str, gait: Any) -> Runs:
         gait: in the units of its components, (components,), or one for each scenario; None: none is given.
 
     Raises:
-        ValueError: for a gait without a search for one, of another shape, and for anything but finite numbers.
+        ValueError: for a gait where none is searched for, of another shape, and for anything but finite numbers.
     """
     if gait is None:
         return evaluate
@@ -217,7 +217,7 @@ def _hindered(task: Task, by_name: bool) -> str:
 
 
 def _gaitless(task: Task) -> str:
-    """What of a task no search for gaits takes; empty if there is nothing."""
+    """What in a task rules out a search for gaits; empty if nothing does."""
     unknown = sorted(name for name, value in task.run.items() if value is not None and name not in _TAKEN)
     reasons = {
         "components of the initial state are given or searched for, but a gait does not depend on them": task.started,

@@ -67,7 +67,7 @@ def sensitivities(
         maximize: the objective, as for `jaxgait.optimize`.
         minimize: the same, instead of `maximize`.
         by: parameters, elements of arrays ("masses[1]") and components of the initial state ("initial.v") by dotted
-            name, of which those that are arrays, zero or varied between scenarios are left out; None: all parameters
+            name, except arrays, zeros and values varied between scenarios, which are left out; None: all parameters
             that are nonzero numbers.
         subject_to: limits, of which only the measures are used.
         across: scenarios in which the design is evaluated, as for `jaxgait.optimize`.
@@ -167,7 +167,7 @@ def differentiable(
 def without_change(
     model: Model, by: Sequence[str], varied: Collection[str] = (), initial: Mapping[str, Any] | None = None
 ) -> dict[str, str]:
-    """Those of the named parameters that cannot change by 1 %, each with the reason; arguments as of `differentiable`.
+    """Those of the named parameters that cannot change by 1 %, each with the reason; arguments as in `differentiable`.
 
     Raises:
         ParameterError: for one that is unknown.
@@ -199,7 +199,7 @@ def _changeable(model: Model, names: list[str]) -> list[str]:
 
 
 def _at_design(model: Model, name: str, given: Mapping[str, Any]) -> ParameterInfo:
-    """What a sensitivity is to, with its value at the design: of components of the initial state the given one."""
+    """The number to which a sensitivity refers, with its value at the design (of the initial state, the given one)."""
     info, started = variable(model, name), value_named(given, name)
     return info if started is None else info._replace(value=started)
 

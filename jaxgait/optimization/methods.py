@@ -34,21 +34,21 @@ from jaxgait.support import checks
 from jaxgait.support.notes import FILTERS
 
 FIRST_STEP = 0.1
-"""Length of the first step as a fraction of the box, to which the objective is scaled by its slope."""
+"""Length of the first step as a fraction of the box: the objective is scaled so that its slope has this norm."""
 WALL_RATIO = 4.0
-"""How much worse failed runs count than the last good slope promises to gain: line searches try a tenth of the step."""
+"""Penalty of a failed run, relative to what the last good slope promises: line searches then try a tenth of a step."""
 FAILURE_PENALTY = 10.0
 """Excess of a failed run over the worst value so far, in the scaled objective, for methods without gradients."""
 STEEP_FACTOR = 100.0
 """A slope counts as steep if a first step along it promises this many times the tolerance. A search that stops on one
-begins again: rejected steps look like convergence, and with a scale from a flat or a very high start libraries give up.
+restarts: rejected steps look like convergence, and libraries give up if the scale is that of a flat or very high start.
 """
 MAX_RESTARTS = 3
-"""How many times its iterations a search that stopped on a slope may use again; for a worst case, also its restarts."""
+"""How many times its iterations a search that stops on a slope may use in addition; for a worst case, its restarts."""
 NEGLIGIBLE = 1e-12
 """Changes and slopes below this, relative to the size of the objective in a search, are rounding errors."""
 FLAT = 1e-5
-"""Variation of an objective in its scale below which COBYQA stops anywhere: it begins again, scaled by that."""
+"""Variation of an objective, relative to its scale, below which COBYQA stops anywhere: it restarts with this scale."""
 MAX_FAILURES = 4
 """Number of consecutive failed runs that end a search along a slope: by then, its step is a thousand times shorter."""
 SETTLED_EXTENT = 1e-4
@@ -56,7 +56,7 @@ SETTLED_EXTENT = 1e-4
 PROBED_DISTANCE = 0.01
 """Distance in the box at which values next to the end of a search without gradients are compared with it."""
 CLOSER = 0.1
-"""Part of this distance to compare rises with those at it: a tenth at a kink, a hundredth where values are smooth."""
+"""Fraction of this distance at which rises are compared with those at it: a tenth at a kink, a hundredth if smooth."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class SearchSettings:
     learning_rate: float
     seed: int
     restarts: int = MAX_RESTARTS
-    """How many times its iterations a search may use again, to begin again from where it stopped."""
+    """How many times its iterations a search may use in addition, to restart where it stopped."""
 
 
 class Ended(enum.Enum):
@@ -93,7 +93,7 @@ class SearchEnd(NamedTuple):
     size: float = 0.0
     """Size of the objective relative to which it converged, in its unit; zero: its value at the end."""
     kinked: bool = False
-    """Whether the objective rises around the end as at a kink, where COBYQA, which models it, stops anywhere."""
+    """Whether the objective rises around the end as at a kink, where COBYQA, which models it, may stop anywhere."""
 
 
 class Stuck(Exception):
@@ -104,7 +104,7 @@ class Scaled:
     """Objective (to minimise) and slacks of one search, scaled to order one (no dimension); rejects failed runs."""
 
     def __init__(self, ask: Ask, settings: SearchSettings, *, guided: bool = True):
-        """`guided` is whether the search uses gradients; then some consecutive failed runs end it."""
+        """`guided`: whether the search uses gradients; if so, several consecutive failed runs end it."""
         self._ask, self._settings, self._guided, self._known = ask, settings, guided, {}
         self._good, self._failed = None, 0
         self.best, self._least = np.zeros(0), np.inf
@@ -173,7 +173,7 @@ class Scaled:
         return bool(FIRST_STEP * slope > self._clear(found.values[0, 0]))
 
     def _clear(self, value: float) -> float:
-        """The least change of the objective from a value, in its unit, for which a search begins again."""
+        """The least change of the objective from a value, in its unit, for which a search restarts."""
         return max(STEEP_FACTOR * self._settings.tolerance * abs(value), NEGLIGIBLE * self._largest)
 
     def _asked(self, x: np.ndarray) -> Evaluated:
@@ -189,16 +189,13 @@ class Scaled:
         if not found.valid[0]:
             assert self._good is not None
             return self._good, False
-        self._good_at, self._good, self._failed = np.array(x), found, 0  # (libraries change theirs)
+        self._good_at, self._good, self._failed = np.array(x), found, 0  # a copy: libraries change theirs
         self._worst = max(self._worst, self.scale * found.values[0, 0])
         self._keep(x, found)
         return found, True
 
     def cost(self, x: Float[np.ndarray, " n"]) -> float:
-        """The objective, to minimise; worse than at the last good point if the run failed.
-
-        For methods without gradients then worse than anywhere.
-        """
+        """The objective, to minimise; a failed run is worse than the last good point (unguided: than all points)."""
         found, valid = self._usable(x)
         value = float(self.scale * found.values[0, 0])
         if valid:
@@ -211,7 +208,7 @@ class Scaled:
         return max(self.tolerance, abs(float(self.scale * self._good.slopes[0, 0] @ (x - self._good_at))))
 
     def value(self, x: Float[np.ndarray, " n"]) -> float:
-        """The same, for the steps of a search.
+        """The same as `cost`, for the steps of a search.
 
         Raises:
             Stuck: after too many consecutive failed runs.
@@ -222,7 +219,7 @@ class Scaled:
         return self.cost(x)
 
     def slope(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """The derivative of `value`: if the run failed, along the step to it that of the parabola through both ends."""
+        """The derivative of `value`; if the run failed, that of a parabola through both ends of the step to it."""
         found, valid = self._usable(x)
         slope = self.scale * found.slopes[0, 0]
         if valid:
@@ -239,7 +236,7 @@ class Scaled:
         return np.array(corners)
 
     def better_nearby(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"] | None:
-        """The best of some points next to one, along each coordinate, that is better by far and within the limits."""
+        """The best neighbour of a point along any coordinate, if it is far better and within the limits."""
         points, found, costs = self._neighbours(x, PROBED_DISTANCE)
         costs = np.where(found.valid & self._settings.goal.met(found.values), costs, np.inf)
         best, own = int(np.argmin(costs)), self.cost(x) / abs(self.scale)
@@ -248,7 +245,7 @@ class Scaled:
     def kinked(self, x: Float[np.ndarray, " n"]) -> bool:
         """Whether the objective rises from a point in proportion to the distance along a coordinate, on both sides.
 
-        Sides beyond the box, and failed runs, show nothing.
+        Sides beyond the box, and failed runs, do not count.
         """
         own, rises = self.cost(x) / abs(self.scale), []
         for distance in (PROBED_DISTANCE, CLOSER * PROBED_DISTANCE):
@@ -258,7 +255,7 @@ class Scaled:
         return bool(rises[1] > max(0.5 * CLOSER * rises[0], self._clear(own)))
 
     def _neighbours(self, x: np.ndarray, distance: float) -> tuple[np.ndarray, Evaluated, np.ndarray]:
-        """Points at a distance on both sides along each coordinate, with their evaluations and costs in its unit."""
+        """Points at a distance on both sides along each coordinate, their evaluations, and costs (objective's unit)."""
         steps = distance * np.eye(len(x))
         points = np.clip(np.concatenate([x + steps, x - steps]), 0.0, 1.0)
         found = Evaluated.stacked([self._asked(point).at(0) for point in points])
@@ -285,16 +282,16 @@ def project_gradient(x: Float[np.ndarray, " n"], downhill: Float[np.ndarray, " n
 
 
 _quiet: list[Any] = []
-"""The change of the filters of warnings, once for each `quiet` block of all threads."""
+"""The change of the warning filters, once for each `quiet` block that is active in any thread."""
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Without SciPy's warnings of rejected steps: the message of a search states how it ended.
+    """Suppresses SciPy's warnings of rejected steps: the message of a search states how it ended.
 
-    Filters belong to the whole process, so only the caller's thread may change them, around all searches: one that
-    waits for an evaluation would otherwise lose its warnings, and searches end in another order than they begin. Of
-    callers in several threads, the last one restores them.
+    Filters belong to the whole process, so only the caller's thread may change them, around all searches: evaluations
+    during a search would otherwise lose their warnings, and searches end in another order than they begin. With callers
+    in several threads, the last one restores the filters.
 
     Examples:
         >>> import warnings
@@ -325,7 +322,7 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettin
     guided = name not in GRADIENT_FREE
 
     def once(at: Scaled, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
-        """Where the library ends from a point; at the best point within the limits if it gave up."""
+        """Runs the library from a point; returns its end, or the best point within the limits if it gave up."""
         limited = {"constraints": _constraints(name, at)} if settings.goal.limits and name in LIMITED else {}
         chosen = {key: value(settings, at, len(x0)) for key, value in options.items()}
         jac, bounds = at.slope if guided else None, [(0.0, 1.0)] * len(x0)
@@ -376,9 +373,9 @@ def _scipy(name: str, **options: Any) -> Callable[[Ask, np.ndarray, SearchSettin
 
 
 def _within_limits(at: Scaled, x0: np.ndarray, settings: SearchSettings) -> np.ndarray:
-    """A point that meets the limits, for COBYQA, which otherwise follows the objective away from them; or the nearest.
+    """A start for COBYQA that meets the limits, or comes nearest: it would follow the objective away from them.
 
-    The start itself if it meets them.
+    The given start, if it meets them.
     """
     if not settings.goal.limits or at.slack(x0).min() >= -MAX_VIOLATION:
         return x0
@@ -445,7 +442,7 @@ def _cma(ask: Ask, x0: np.ndarray, settings: SearchSettings) -> SearchEnd:
         found = ask(np.array(points))
         if not found.valid.any():
             continue
-        # Of order one, as the penalties are; fixed by the first population with a result.
+        # Scales costs to order one, like the penalties; fixed by the first population with a result.
         size = size or float(np.abs(found.values[found.valid, 0]).max())
         cost = -settings.sign * found.values[:, 0] / (size or 1.0)
         short = np.maximum(-settings.goal.slack(found.values), 0.0).sum(axis=1)
@@ -471,7 +468,7 @@ _simplex = lambda settings, at, n: at.simplex()
 
 NONE_TEXT = "no run near its start succeeded"
 NO_STEP = ("ABNORMAL", "Positive directional derivative")
-"""What libraries say if a line search found no better point."""
+"""Beginnings of libraries' messages if a line search found no better point."""
 USED_UP = "its iterations are used up; more may find a better point"
 GRADIENT_FREE = ("COBYQA", "Nelder-Mead", "CMA-ES")
 FALLBACK = "COBYQA"

@@ -1,4 +1,4 @@
-"""The objective around an optimum: what holds it, its curvature, and the tolerances of the parameters.
+"""The objective around an optimum: active bounds and limits, curvature, and the tolerances of the parameters.
 
 Second derivatives are differences of exact slopes. A step must be short against the width of the peak and long against
 the errors of runs, and neither is known; slopes are therefore compared with differences of values at two steps, and for
@@ -32,7 +32,7 @@ NEAR_ZERO = 0.1
 STEPS = (0.02, 0.001)
 """Steps of the differences around an optimum, as fractions of the box."""
 SHORTEST_SIDE = 0.5
-"""A wall nearer than this fraction of a step leaves the differences to the other side."""
+"""Where a wall is nearer than this fraction of a step, differences only use the other side."""
 IGNORED_SLOPE = 1e-3
 """Slopes below this, relative to the objective and per box, need not agree with differences of values."""
 FLAT = 1e-6
@@ -79,7 +79,7 @@ def around(
         x: the point in the unit box, (n,).
         evaluation: the evaluation at the point.
         variation: of the objective within the box, in its unit, for the loss if the objective is near zero.
-        stability: modulus of the largest Floquet multiplier from which a gait counts as failed.
+        stability: modulus of the largest Floquet multiplier at which a gait counts as failed.
         words: the meaning of a status.
 
     Returns:
@@ -137,7 +137,7 @@ def around(
 class _Sides(NamedTuple):
     """Evaluations around a point of the unit box, with leading axes over steps, the two sides, and the parameters.
 
-    A side that a wall leaves no room for has the length zero, and the values at the point.
+    A side cut off by a wall has the length zero, and the values at the point.
     """
 
     lengths: Float[np.ndarray, "steps 2 n"]
@@ -195,7 +195,7 @@ def _sides(evaluate: Evaluator, search: int, x: np.ndarray, evaluation: Evaluate
 def _hessian(sides: _Sides, weights: np.ndarray, size: float) -> Float[np.ndarray, "n n"]:
     """Second derivatives of a weighted sum of the first values by the unit box.
 
-    For each parameter at the step at which differences of slopes and of values imply more nearly the same curvature.
+    Uses, for each parameter, the step at which differences of slopes and of values imply more similar curvatures.
     `size` is the magnitude of the objective.
     """
     slopes = np.einsum("v,...vn->...n", weights, sides.slopes[..., : len(weights), :])
@@ -209,7 +209,7 @@ def _hessian(sides: _Sides, weights: np.ndarray, size: float) -> Float[np.ndarra
 def _difference(sides: _Sides, size: float) -> float:
     """Largest deviation of the objective's slopes from differences of its values, relative to the slopes, up to 1.
 
-    Of each parameter at the step at which it is smaller, but not at one where neither slopes nor values say anything.
+    For each parameter, at the step at which it is smaller, except where slopes and changes of values are all zero.
     `size` is the magnitude of the objective.
     """
     gaps, means = sides.gaps(np.ones(1))
@@ -247,9 +247,9 @@ class _End:
     stop: str
     """What stops the parameter, as `Local.stops`."""
     known: bool
-    """Whether that, and the distance, are right to `ROOM_ERROR`."""
+    """Whether the stop and the distance are found, to `ROOM_ERROR`."""
     follows: bool
-    """Whether a gait is looked for from the last one: where a long step found none, a shorter one may."""
+    """Whether a gait is sought from the last one: where a long step finds none, a shorter one may."""
     good: float = 0.0
     """The largest distance that is tolerated, as far as is known."""
     bad: _Stop = _NONE
@@ -266,7 +266,7 @@ class _End:
         return self.fails if self.fails.why else self.bad
 
     def learn(self, stop: str, spent: bool) -> None:
-        """Takes what stops the parameter at the trial (nothing: empty), and whether the loss is spent there."""
+        """Moves the end, from what stops the parameter at the trial (empty: nothing); `spent`: is the loss spent?"""
         failed = stop.startswith(FAILED)
         if failed:
             self.fails, self.step = _Stop(self.trial, stop), 0.5 * (self.trial - self.good)
@@ -274,7 +274,7 @@ class _End:
             self.bad, self.fails = _Stop(self.trial, stop), _NONE
         else:
             self.good = self.trial
-            self.fails = self.fails if self.fails.at > self.good else _NONE  # only the way there was too long
+            self.fails = self.fails if self.fails.at > self.good else _NONE  # only the step was too long
         again = self.follows and bool(self.fails.why) and not failed  # from the gait that is nearest now
         if self.first.why and not again and self.first.at - self.good <= ROOM_ERROR * self.first.at:
             self.known, self.stop = True, self.first.why
@@ -295,7 +295,7 @@ def _estimated(
 ) -> list[tuple[_End, _End]]:
     """For each parameter alone, the distances down and up in the box to a loss of `loss`, a wall, or a limit.
 
-    The objective is a parabola, the limits are linear. `follows` is that of the ends.
+    The objective is a parabola, the limits are linear. `follows` as in `_End`.
     """
     slack, tightens = goal.slack(evaluation.values[0]), -goal.slack_slopes(evaluation.slopes[0])
     slack = np.where(slack > MAX_VIOLATION, slack, 0.0)  # within that, searches end on limits
@@ -324,14 +324,14 @@ def _check_ends(
     stability: float,
     judge: Callable[[Evaluated], tuple[str, bool]],
 ) -> None:
-    """Evaluates the ends of tolerances, and moves them until they are right: all in one batch each time.
+    """Evaluates the ends of tolerances, and moves them until they are accurate: all in one batch each time.
 
-    Every gait is looked for from the nearest tolerated one on its side, at first from the `memory` of one at `x`:
-    farther away Newton's method may find none, or another one. `judge` says what stops a parameter at an evaluation,
+    Every gait is sought from the nearest tolerated one on its side, at first from the one at `x` (`memory`): from
+    farther away, Newton's method may find none, or another one. `judge` says what stops a parameter at an evaluation,
     and whether the loss is spent there.
 
     The evaluations have slopes, which only the guess of the next gait needs, because the search has compiled that
-    program: one for values alone saves 0.08 s a batch (knee, five strides), and takes 4 s to compile.
+    program: one for values alone would save 0.08 s a batch (knee, five strides), but take 4 s to compile.
     """
     sides = [(i, sense, end) for i, pair in enumerate(ends) for sense, end in zip((-1.0, 1.0), pair, strict=True)]
     memories = {Aside.TOLERANCES + k: memory for k in range(len(sides))}
@@ -352,7 +352,7 @@ def _check_ends(
 
 
 def _judged(goal: Goal, one: Evaluated, lost: float, loss: float, words: Callable[[int], str]) -> tuple[str, bool]:
-    """What makes a design intolerable (nothing: empty), and whether it loses about as much as is tolerated."""
+    """What makes a design intolerable (empty: nothing), and whether it loses about as much as is tolerated."""
     spent = bool(lost >= (1.0 - ROOM_ERROR) * loss)
     if not one.ran:
         return FAILED + (words(int(one.status)) if one.status else "objective or limits are undefined"), spent
@@ -373,9 +373,9 @@ def _along_ridge(
 ) -> tuple[dict[str, tuple[float, float]], str]:
     """How far each parameter may fall and rise in the box if the free ones follow; NaN, and why, if that is not known.
 
-    They move along the active limits, of slopes `normals`. Those that take part in a direction without curvature may
-    move as far as the bounds. `multipliers` are those of the bounds, per box, zero for free parameters; `difference` is
-    that of slopes from differences of values. The distances are no less than `alone`.
+    They move along the active limits, whose slopes are `normals`. Those that take part in a direction without curvature
+    may move as far as the bounds. `multipliers` are those of the bounds, per box, zero for free parameters;
+    `difference` is the deviation of slopes from differences of values. The distances are no less than `alone`.
     """
     along = scipy.linalg.null_space(normals[:, free]) if len(normals) and free.any() else np.eye(free.sum())
     curvature, turned = np.linalg.eigh(along.T @ bend[np.ix_(free, free)] @ along)
@@ -397,8 +397,8 @@ def _along_ridge(
 def _no_parabola(curvature: np.ndarray, least: float, difference: float) -> str:
     """Why second derivatives do not describe the surroundings; empty if they do.
 
-    `curvature` are the eigenvalues along which the objective gets worse, of which those up to `least` count as zero;
-    `difference` is that of slopes from differences of values.
+    `curvature`: eigenvalues, positive where the objective gets worse; up to `least` they count as zero. `difference`:
+    deviation of slopes from differences of values.
     """
     if difference > AGREEMENT:
         return f"the gradient and differences of values next to this design disagree by {100.0 * difference:.3g}%"
@@ -418,7 +418,7 @@ def _inwards(
 ) -> float:
     """How far a parameter on a bound may move inwards for a loss if the free ones follow, along the limits.
 
-    `inverse` is that of the curvature along the limits, the multiplier is of the bound, per box. NaN if the free
+    `inverse` is the inverse of the curvature along the limits, `multiplier` that of the bound, per box. NaN if the free
     parameters cannot keep to the limits.
     """
     move = np.eye(len(bend))[i]

@@ -18,11 +18,11 @@ from jaxgait.support.units import with_unit
 OBJECTIVE, BOUND, FAILED, UNSEARCHED = "objective", "bound", "failed: ", "not searched farther"
 """What ends the tolerance of a parameter (see `Local.stops`); "failed: " precedes how runs fail."""
 NO_OPTIMUM = "it is no optimum"
-"""Says in `Optimum.why_stopped` that a better design was found next to the best one."""
+"""Part of `Optimum.why_stopped`: a better design was found next to the best one."""
 ON_THE_WAY = "on the way, better than all ends"
-"""Says there that no start ended at a design as good as the best one."""
+"""Part of `Optimum.why_stopped`: no start ended at a design as good as the best one."""
 CONSTANT = "the objective is the same at all"
-"""Says there that it does not depend on the design."""
+"""Part of `Optimum.why_stopped`: the objective does not depend on the design."""
 AGREEMENT = 0.05
 """Slopes and differences of values that differ by less, relative to the slopes, confirm each other."""
 
@@ -56,20 +56,20 @@ class Local:
     """Loss of the objective for which the tolerances are computed, in its unit: a thousandth of the objective, or of a
     tenth of its variation between the starts and the best point, whichever is larger."""
     room: dict[str, tuple[float, float]]
-    """By how much each parameter alone may fall and rise for that loss, in its unit, within box and limits. Their ends
-    were evaluated: they, or the losses there, are right to 10 %. Where the stop is "not searched farther", it is the
-    farthest change that was evaluated and tolerated; the end is beyond."""
+    """By how much each parameter alone may fall and rise for that loss, in its unit, within box and limits. The ends
+    were evaluated: they, or the losses there, are accurate to 10 %. Where the stop is "not searched farther", it is the
+    farthest change that was evaluated and tolerated; the end lies beyond."""
     stops: dict[str, tuple[str, str]]
     """What stops each parameter alone from falling and rising further: "objective" (the loss), "bound", the text of a
     limit, "failed: ", followed by how runs or gaits fail there, or "not searched farther": the largest
     number of evaluations found no end, as where gaits are found only in short steps."""
     fails: dict[str, tuple[float, float]]
-    """Where failing runs stop a parameter: the least evaluated changes of it alone, down and up, at which they failed,
-    or no gait was found from the nearest one, in its unit; NaN where something else stops it."""
+    """Where failing runs stop a parameter: the smallest evaluated changes of it alone, down and up, in its unit, at
+    which runs failed, or no gait was found from the nearest one; NaN where something else stops it."""
     ridge: dict[str, tuple[float, float]]
-    """The same if all other free parameters follow, along the active limits (their own bounds are ignored); those on
-    bounds stay, but one of them alone may move inwards. NaN for one on a bound if none can follow along the limits, and
-    for all where `ridge_unknown` says why. An estimate by the second derivatives."""
+    """As `room`, if all other free parameters follow, along the active limits (their own bounds are ignored); those on
+    bounds stay, but each of them alone may move inwards. NaN for one on a bound if none can follow along the limits,
+    and for all where `ridge_unknown` says why. An estimate by the second derivatives."""
     difference: float
     """Largest deviation of slopes from differences of values to either side, relative to the slopes there (up to
     1); if it is large, the gradient is wrong, or the objective bends within 0.1 % of the bounds."""
@@ -80,7 +80,7 @@ class Local:
 
 @dataclass(frozen=True)
 class Reference:
-    """The gait of the best point once more, with the model's own tolerances, because those of the search are coarser.
+    """The gait of the best point, computed again with the model's own tolerances because the search's are coarser.
 
     Examples:
         >>> from jaxgait.optimization.optimum import Reference
@@ -146,7 +146,7 @@ class Optimum:
     measure: str = "objective"
     """The name of what was maximised or minimised."""
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Of the parameters, in their units; `jaxgait.Log` where the search was in the logarithm."""
+    """Bounds of the parameters, in their units; `jaxgait.Log` where the search was in the logarithm."""
     initial: dict[str, Any] = field(default_factory=dict)
     """Components of the initial state that were given or found, as `simulate(model, initial_state=...)` takes them."""
     gait: Float[np.ndarray, "*scenarios components"] | None = None

@@ -102,8 +102,8 @@ def front(
         iterations: for the method "gradient": largest number of steps for each point.
         tolerance: for the method "gradient": relative change of an objective at which a search stops.
         stability: for the method "gradient": modulus of the largest Floquet multiplier at which a gait counts as
-            failed; infinity accepts all. NSGA-II without a return map evaluates runs with unknown multipliers, and
-            takes no value but 1.
+            failed; infinity accepts all. NSGA-II without a return map evaluates runs, whose multipliers are unknown,
+            and only takes 1.
         population: for NSGA-II: number of members of a generation, which run as one ensemble.
         generations: for NSGA-II: number of generations.
         seed: seed of the Sobol points, and of NSGA-II.
@@ -119,9 +119,9 @@ def front(
         with `tried.status` and `tried.on_front`.
 
     Warns:
-        UserWarning: with the method "gradient", of an objective that varies by less than 100 tolerances of its size,
-            but does vary, and with `gradient` "auto" of gradients that disagree with differences of runs; of gaits on
-            the front that are not stable, or not found, with the model's own tolerances, if these are finer.
+        UserWarning: with the method "gradient", for an objective that varies, but by less than 100 tolerances of its
+            size, and with `gradient` "auto" for gradients that disagree with differences of runs; for gaits on the
+            front that are unstable, or not found, with the model's own tolerances, if these are finer.
 
     Raises:
         ParameterError: for unknown parameters, bounds that are not an interval, starts outside them.
@@ -329,7 +329,7 @@ def _losses(signs: np.ndarray, rows: Sequence[Row]) -> np.ndarray:
 
 
 def _apart(rows: Sequence[Row], objectives: int, distance: float) -> list[Row]:
-    """The evaluations without those within a distance, in spans, of one before them in every objective."""
+    """The evaluations, except those within a distance, in spans, of an earlier one in every objective."""
     values, kept = np.array([row.evaluation.values[:objectives] for row in rows]), list[int]()
     span = np.maximum(np.ptp(values, axis=0), 1e-300)
     for i, one in enumerate(values):
@@ -339,7 +339,7 @@ def _apart(rows: Sequence[Row], objectives: int, distance: float) -> list[Row]:
 
 
 def _unbeaten(goal: Goal, signs: np.ndarray, rows: list[Row], tried: Sequence[Row]) -> list[Row]:
-    """Each point, or an evaluation that is better in every objective by more than rounding."""
+    """Each point, or in its place an evaluation that is better in every objective by more than rounding."""
     allowed = [row for row in tried if _allowed(goal, len(signs), row)]
     everything, own = _losses(signs, allowed), _losses(signs, rows)
     span, chosen = np.maximum(np.ptp(own, axis=0), 1e-300) if rows else 1.0, []

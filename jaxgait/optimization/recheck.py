@@ -1,7 +1,7 @@
-"""The gaits of best points once more, with the model's own tolerances.
+"""Computes the gaits of best points again, with the model's own tolerances.
 
-A search with coarser ones is faster and finds the same objective, but not the same Floquet multipliers: near 1, they
-decide differently whether the gait is stable.
+A search with coarser tolerances is faster and finds the same objective, but not quite the same Floquet multipliers:
+near 1, these may differ on whether the gait is stable.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from jaxgait.solve.solvers import numerics_of, tolerances
 
 
 class Finer(NamedTuple):
-    """A task with the model's own tolerances, where those of another one are coarser."""
+    """A task with the model's own tolerances, made from one with coarser tolerances."""
 
     task: Task
     scheme: Any
-    """That of its gaits."""
+    """The scheme of its gaits."""
     coarse: Any
-    """That of the other task's gaits."""
+    """The scheme of the coarser task's gaits."""
 
     @classmethod
     def of(cls, task: Task) -> Finer | None:
@@ -50,11 +50,11 @@ class Finer(NamedTuple):
 
     @property
     def instead(self) -> str:
-        """The same, and what it replaces."""
+        """The same as `given`, and what it replaces."""
         return f"with {self.given} instead of {getattr(self.coarse, self._name):g}"
 
     def again(self, x: Float[np.ndarray, "b n"], memories: Sequence[Any]) -> Evaluated:
-        """Gaits at points of the unit box (no dimension), from what is remembered of the other task's at each."""
+        """Gaits at points of the unit box (no dimension), from what the coarser task remembers of each."""
         evaluate = evaluator_for(self.task, "gait", x)
         evaluate.recall(dict(enumerate(memories)))
         return evaluate(np.arange(len(x)), x)
@@ -84,7 +84,7 @@ def _scheme(task: Task) -> Any:
 
 
 def _with_own_tolerances(task: Task) -> Task | None:
-    """A task with the model's own tolerances; None if its own are no coarser."""
+    """A task with the model's own tolerances; None if the task's are no coarser."""
     finer = _finer(task.model, _scheme(task))
     if finer is None or not isinstance(task.return_map, PoincareMap | StroboscopicMap | None):
         return None
@@ -95,7 +95,7 @@ def _with_own_tolerances(task: Task) -> Task | None:
 
 
 def _finer(model: Model, scheme: Any) -> Scheme | None:
-    """A scheme with the model's own tolerances; None if its own are no coarser, and without any."""
+    """A scheme with the model's own tolerances; None if the scheme's are no coarser, or if it has none."""
     rtol, atol = (getattr(scheme, name, None) for name in ("rtol", "atol"))
     own = tolerances(numerics_of(model), "float64")
     if rtol is None or atol is None or (rtol <= own[0] and atol <= own[1]):

@@ -62,7 +62,7 @@ class Scenarios:
             robust: see `ROBUST`; None is the mean.
             weights: weights of the mean, one positive number per scenario; None: equal weights.
             sign: 1 to maximise, -1 to minimise.
-            taken: names that are optimised or fixed; an element in `across` goes over a fixed array.
+            taken: names that are optimised or fixed; an element in `across` replaces that of a fixed array.
 
         Raises:
             ParameterError: for unknown names, for names that are taken, and for arrays with a taken element.
@@ -172,8 +172,7 @@ class Robust(Combined):
     """Objective and limits over all scenarios, from their single runs (see `Evaluator`); in the units of measures.
 
     Values are those of `RobustGoal`: the mean or the worst objective, each limited measure scenario by scenario, and
-    the objective of each scenario: NaN in a scenario that failed, and then of the whole too. The multiplier is the
-    largest.
+    the objective of each scenario (NaN if it failed, and then for the whole too). The multiplier is the largest.
     """
 
     def __init__(self, runs: Runs, scenarios: Scenarios):
@@ -199,7 +198,7 @@ class Robust(Combined):
         return np.eye(self.size)[np.argmin(self._scenarios.sign * objectives, axis=1)]
 
     def gait_of(self, memory: Any) -> np.ndarray | None:
-        """The gaits of all scenarios, (scenarios, components), in the units of the components; None if one has none."""
+        """The gaits of all scenarios, (scenarios, components), in the units of the components; None if any has none."""
         found = [self.runs.gait_of(one) for one in memory or ()]
         return np.stack([z for z in found if z is not None]) if found and all(z is not None for z in found) else None
 

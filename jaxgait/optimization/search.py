@@ -53,7 +53,7 @@ class Search:
     ):
         """`fallback` continues starts with an unreliable gradient (None: they end); `run` are options of the runs.
 
-        `wording` is that of the error of a search without a result; `referee` judges the best point's gait again.
+        `wording` is for the error if there is no result; `referee` judges the best point's gait again.
         """
         self._record = SearchRecord(model, space, settings, method, fallback, stability)
         self._evaluate, self._file, self._options, self._wording = evaluate, checkpoint, run, wording
@@ -190,7 +190,7 @@ class Search:
     def _surroundings(self, best: Row, progress: bool | None) -> tuple[Local | None, Row | None]:
         """What is known around the best point, and the best evaluation there if it is better by more than is tolerated.
 
-        Nothing without slopes there, or at a kink.
+        Both are None without slopes there, and at a kink.
         """
         record = self._record
         if record.method in GRADIENT_FREE or record.worst is not None or best.search in record.unreliable:

@@ -31,7 +31,7 @@ class SearchRecord:
     fallback: str | None
     """The method that continues starts with an unreliable gradient; None: they end."""
     stability: float
-    """Modulus of the largest Floquet multiplier from which a gait counts as failed."""
+    """Modulus of the largest Floquet multiplier at which a gait counts as failed."""
     rows: list[list[Row]] = field(default_factory=list)
     """The evaluations of each start."""
     unreliable: dict[int, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class SearchRecord:
         return (at_end or sorted(valid, key=self.rank) or self.rows[i])[-1]
 
     def rank(self, row: Row) -> tuple[bool, float]:
-        """Larger for better points: allowed ones before all others."""
+        """A sort key, larger for better points; allowed ones come before all others."""
         return self.allowed(row), self.settings.sign * float(row.evaluation.values[0])
 
     def slope(self, row: Row) -> float:
@@ -80,7 +80,7 @@ class Recorder(Evaluator):
         return self.lenient(searches, x).judged(self.stability)
 
     def lenient(self, searches: Int[np.ndarray, " b"], x: Float[np.ndarray, "b n"]) -> Evaluated:
-        """The same, but a search may cross unstable gaits; values in the units of measures."""
+        """The same as a call, but a search may cross unstable gaits; values in the units of measures."""
         found = self._evaluate(searches, x)
         judged = found.judged(self.stability)
         for k, (i, point) in enumerate(zip(searches.tolist(), x.copy(), strict=True)):

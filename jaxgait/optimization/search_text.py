@@ -60,7 +60,7 @@ def endings(
 
 
 def _next_to_it(record: SearchRecord, best: Row, local: Local | None, better: Row | None) -> str:
-    """That the best point is no optimum, or one of many."""
+    """A remark if the best point is no optimum, or one of many."""
     if better is not None:
         design = ", ".join(f"{name!r}: {x:.6g}" for name, x in record.space.named(better.x).items())
         value = f"{float(better.evaluation.values[0]):.6g}"
@@ -70,9 +70,9 @@ def _next_to_it(record: SearchRecord, best: Row, local: Local | None, better: Ro
 
 
 def _unresolved(record: SearchRecord, best: Row, local: Local | None) -> str:
-    """That a method stopped by its tolerance on a slope that does not vanish nearby, as of an objective with an offset.
+    """A remark if a method stopped by its tolerance on a slope that does not vanish nearby, as with a large offset.
 
-    Judged by the largest curvature. `hardly_resolved` judges by the changes among all points, and may have said so.
+    Judges by the largest curvature; empty if `hardly_resolved`, which judges by changes among all points, has a remark.
     """
     tolerance = record.settings.tolerance
     rows = [row for rows in record.rows for row in rows if row.evaluation.valid]
@@ -89,7 +89,7 @@ def _unresolved(record: SearchRecord, best: Row, local: Local | None) -> str:
 
 
 def _without_influence(record: SearchRecord, local: Local | None) -> str:
-    """The parameters on which nothing depends, as far as is known: by symmetry slopes vanish, but not the curvature."""
+    """A remark on parameters on which nothing seems to depend: by symmetry slopes vanish, but not the curvature."""
     rows = [row for rows in record.rows for row in rows if row.evaluation.valid]
     objectives = {float(row.evaluation.values[0]) for row in rows}
     points = len({row.x.tobytes() for row in rows})
@@ -108,7 +108,7 @@ def _without_influence(record: SearchRecord, local: Local | None) -> str:
 
 
 def hardly_resolved(what: str, rows: Sequence[Row], tolerance: float, which: int = 0) -> str:
-    """That an objective varies so little, among these points far apart, that the tolerance stops searches early.
+    """A remark if an objective varies so little, among points far apart, that the tolerance stops searches early.
 
     Args:
         what: the objective, for the sentence.
@@ -128,7 +128,7 @@ def hardly_resolved(what: str, rows: Sequence[Row], tolerance: float, which: int
 
 
 def _on_the_way(record: SearchRecord, ends: Sequence[Row], best: Row) -> str:
-    """That the best point was evaluated on the way, if no start ended at one as good."""
+    """A remark if the best point was evaluated on the way: no start ended at one as good."""
     sign, value = record.settings.sign, float(best.evaluation.values[0])
     worse = [sign * (value - float(row.evaluation.values[0])) for row in ends if record.allowed(row)]
     if min(worse, default=np.inf) <= STEEP_FACTOR * record.settings.tolerance * abs(value):
@@ -158,7 +158,7 @@ def why_stopped(record: SearchRecord, i: int, end: SearchEnd, row: Row) -> str:
         return _by_values(record, end, at) + _near_failures(record, i, row)
     values = np.array([float(one.evaluation.values[0]) for one in record.rows[i]])
     size, tolerance = abs(float(evaluation.values[0])), record.settings.tolerance
-    left = max(10 * STEEP_FACTOR * tolerance, tolerance**0.5)  # by the root next to the vertex of a parabola
+    left = max(10 * STEEP_FACTOR * tolerance, tolerance**0.5)  # next to the vertex of a parabola, slopes are as roots
     negligible = STEEP_FACTOR * tolerance * size if end.message == USED_UP else left * max(size, end.size)
     rounding = NEGLIGIBLE * float(np.ptp(values[np.isfinite(values)]))
     return _converged(record, end, at, record.slope(row), max(negligible, rounding))
@@ -172,7 +172,7 @@ def _by_values(record: SearchRecord, end: SearchEnd, at: str) -> str:
 
 
 def _near_failures(record: SearchRecord, i: int, row: Row) -> str:
-    """That runs next to an end failed, which misleads methods that model the objective."""
+    """A remark if runs next to an end failed, which misleads methods that model the objective."""
     failed = np.array([one.x for one in record.rows[i] if not one.evaluation.valid]).reshape(-1, len(row.x))
     if record.method != "COBYQA" or not (np.abs(failed - row.x) <= SAME_OPTIMUM).all(axis=1).any():
         return ""
@@ -225,7 +225,7 @@ def _failed(record: SearchRecord, row: Row) -> str:
 
 
 def _converged(record: SearchRecord, end: SearchEnd, at: str, slope: float, negligible: float) -> str:
-    """How an allowed start ended, with the remaining slope, along which a first step may promise what is negligible."""
+    """How an allowed start ended, with the remaining slope; a first step along it may promise `negligible` at most."""
     left = f"remaining slope {slope:.1e} over the width of the bounds"
     if end.where is Ended.EDGE:
         what = "runs fail or gaits lose their stability" if _of_gaits(record) else "runs fail"

@@ -41,7 +41,7 @@ MAX_DRAWS = 64
 def variable(model: Model, name: str) -> ParameterInfo:
     """A parameter, or a component of the initial state ("initial.v"), with the model's own value.
 
-    Searches vary single ones, and elements of arrays ("masses[1]", "initial.q[2]").
+    Searches vary single numbers, and elements of arrays ("masses[1]", "initial.q[2]").
 
     Raises:
         ParameterError: for an unknown name.
@@ -62,7 +62,7 @@ def variable(model: Model, name: str) -> ParameterInfo:
 
 
 def parted(model: Model, values: Mapping[str, T]) -> tuple[dict[str, T], dict[str, T]]:
-    """Values by dotted name as parameters, and as components of the initial state by their names in the state.
+    """Splits values by dotted name into parameters and components of the initial state (by their names in the state).
 
     Examples:
         >>> from jaxgait import Bungee
@@ -112,7 +112,7 @@ def search_space(model: Model, over: Box, *, starting: bool = False) -> Space:
     """The space of a search, whose tables have its parameters as columns; for the arguments see `Space`.
 
     Raises:
-        ParameterError: as `Space`, and for a parameter whose name the tables have for something else.
+        ParameterError: as `Space`, and for a parameter whose name the tables use for something else.
     """
     space = Space(model, over, starting=starting)
     if taken := [name for name in space.names if name in COLUMNS]:
@@ -148,10 +148,10 @@ class Space:
     def fixed(self, model: Model, initial: Mapping[str, Any] | None) -> dict[str, Any]:
         """Given components of the initial state by dotted name, in their units.
 
-        An array may be given whole while its elements are searched over, which then go over the given ones.
+        An array may be given whole while some of its elements are searched over, which then replace the given ones.
 
         Raises:
-            ParameterError: for one that is searched over.
+            ParameterError: for a component that is searched over.
         """
         found = given_start(model, initial)
         both = sorted({*found} & {*self.names})

@@ -31,13 +31,13 @@ from jaxgait.optimization.space import Space
 from jaxgait.outcome import NoResult
 
 TIED_LOSSES = (1e-7, 1e-4)
-"""Losses of an objective at its optimum, in spans of the front, for which the other one may be improved: within the
-tolerance of a search, where nothing is paid, and a small one."""
+"""Losses of an objective at its optimum, in spans of the front, that are accepted to improve the other one: one within
+the tolerance of a search, which costs nothing, and a small one."""
 WORTHWHILE_GAIN = 10.0
-"""Improvement of the other objective, in spans and in roots of the loss, from which a loss is accepted: the optimum is
-then not unique. At a unique one in the interior, a loss of d^2 improves the other objective by some d."""
+"""Improvement of the other objective, in spans and in roots of the loss, above which a loss is accepted: the optimum is
+then not unique. At a unique one in the interior, a loss of d^2 improves the other objective by about d."""
 BETTER_BY = 1e-4
-"""Improvement, in spans of the front, from which a point evaluated elsewhere starts another search."""
+"""Improvement, in spans of the front, above which a point evaluated elsewhere starts another search."""
 SETTLED_POINTS = 5
 """Number of points within the fraction `SETTLED_EXTENT` of the box with which a search has settled."""
 BINDING_SLACK = 1e-3
@@ -150,7 +150,7 @@ def _normalised(record: Recorder, signs: np.ndarray, ends: Sequence[Row]) -> Mix
 
 
 def _tied(unit: Mixed, which: int, loss: float) -> Mixed:
-    """The other objective, then this one, shifted to 1 at a loss, in spans of the front, from its optimum."""
+    """The other objective, then this one, shifted so that it is 1 at `loss`, in spans of the front."""
     order = np.r_[1 - which, which, 2 : len(unit.shift)]
     shift = unit.shift[order] + np.eye(len(order))[1] * (1.0 - loss)
     return replace(unit, weights=unit.weights[order], shift=shift)
