@@ -32,7 +32,7 @@ class Given:
         return np.asarray(lost.any(axis=-1))
 
     def combined(self, runs: Runs) -> Conditions:
-        """All conditions together, from their single runs."""
+        """Runs under all conditions together."""
         return Conditions(runs, self.members.size, self.members.values)
 
 

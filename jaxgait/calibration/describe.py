@@ -61,14 +61,14 @@ def error_text(error: float | None) -> str:
 
 
 def _rounded(value: float, error: float | None) -> str:
-    """A value with six digits, or as many as its standard error, in its unit, leaves meaningful."""
+    """A value with six digits, or as many as its standard error (in its unit) makes meaningful."""
     known = np.inf if error is None else error
     beyond = np.log10(abs(value) / known) if value and np.isfinite(known) and known > 0.0 else 0.0
     return f"{value:.{int(np.clip(np.ceil(beyond) + 2, 6, 15))}g}"
 
 
 def quality(fit: Fit) -> list[str]:
-    """The distance of the curve from the data, with units, of several trials that of each first; and a robust loss."""
+    """The distance of each trial's curve from the data, with units; that of all together; and the loss, if robust."""
     if len(fit.trials) == 1:
         lines = [_distance(next(iter(fit.trials.values())), fit)]
     else:

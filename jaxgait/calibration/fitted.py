@@ -98,9 +98,9 @@ class Fit:
     best: dict[str, float]
     units: dict[str, str]
     standard_error: dict[str, float]
-    """In the parameters' units (Laplace; those of an M-estimate if the loss is robust), with those on bounds held
-    there; infinite for parameters that take part in a direction that the data do not determine, otherwise NaN for those
-    on a bound."""
+    """In the parameters' units (Laplace; those of an M-estimate if the loss is robust), with parameters on bounds held
+    there; infinite for parameters that take part in a direction that the data do not determine, otherwise NaN for
+    parameters on a bound."""
     covariance: xr.DataArray
     """In products of the units of the parameters."""
     correlation: xr.DataArray
@@ -165,7 +165,7 @@ class Fit:
 
     @property
     def f_scale(self) -> float:
-        """The residual, in standard deviations of the noise, from which a robust loss grows more slowly."""
+        """The residual, in standard deviations of the noise, above which a robust loss grows more slowly."""
         return self.problem.loss.scale
 
     @property
@@ -260,7 +260,7 @@ def quantile(fit: Fit, level: float) -> float:
 
 
 def _law(problem: Problem, estimated: bool, degrees: int) -> Any:
-    """The law of an error over its standard error, of which the size is known or follows from the residuals."""
+    """The distribution of an error over its standard error: Student's t if the residuals set its size, else normal."""
     return stats.t(degrees) if estimated or problem.loss.robust else stats.norm()
 
 

@@ -59,7 +59,7 @@ def fit(
     stride of a run (a remark reports if it still differs from the stride before, which a run of one stride does not
     have); a curve over time is compared with the run. Steps to points where the run fails are rejected.
 
-    Several trials have all fitted parameters in common; their residuals, each divided by its noise, are fitted at once.
+    Several trials share all fitted parameters; their residuals, each divided by its noise, are fitted together.
     Trials of one mechanism that differ in known values, or in the measured output, run as one ensemble.
 
     Args:
@@ -83,12 +83,12 @@ def fit(
         starts: the number of starts (the model's own values if they lie in the bounds, then Sobol points), or points.
         iterations: largest number of evaluations of each start.
         tolerance: relative change of the sum of squares and of the parameters at which a start stops.
-        stability: modulus of the largest Floquet multiplier from which a gait counts as failed, since walks diverge
+        stability: modulus of the largest Floquet multiplier at which a gait counts as failed, since walks diverge
             from it; infinity accepts all gaits.
         loss: what is minimised, by SciPy's names: "linear" is the sum of squares; "soft_l1", "huber" and "cauchy" let
             outliers pull the parameters less. They need the noise. Standard errors and profiles are then those of an
             M-estimate, whose size follows from the residuals (see `jaxgait.calibration.losses`).
-        f_scale: the residual from which a robust loss grows more slowly than its square, in standard deviations of the
+        f_scale: the residual above which a robust loss grows more slowly than its square, in standard deviations of the
             noise: SciPy's, since residuals are divided by the noise. At 1, standard errors with normal noise are 4 %
             (soft_l1), 5 % (huber) and 15 % (cauchy) larger than by least squares; at larger scales, outliers pull more.
         seed: seed of the Sobol points.
@@ -148,7 +148,7 @@ def fit(
     checks.warn_user(f"{what}: it is fitted by differences of runs")
     try:
         return found_by("differences")
-    except NoResult as error:  # as of whole runs, where a gait exists
+    except NoResult as error:  # whole runs may fail where a gait exists
         checks.warn_user(f"no run completed in the fit by differences, so that the first fit is returned: {error}")
         return found
 
@@ -160,16 +160,16 @@ def _misjudged(found: Fit) -> list[str]:
     for step in HALF_STEPS:
         if wrong.size:
             problem.recall({0: found.memory})  # another search may have ended at another gait
-            wrong = wrong[_disagree(problem, x, wrong, step)]
+            wrong = wrong[_contradicted(problem, x, wrong, step)]
     return [problem.space.names[k] for k in wrong]
 
 
-def _disagree(
+def _contradicted(
     problem: Problem, x: Float[np.ndarray, " n"], chosen: Int[np.ndarray, " k"], step: float
 ) -> Bool[np.ndarray, " k"]:
-    """Whether the change of the curve between both sides of a point of the unit box is not that of its mean slopes.
+    """Whether the slopes along each chosen coordinate fail to predict the change of the curve across a point.
 
-    Along each of the chosen coordinates. Where a run fails, nothing is known, and nothing disagrees.
+    Points are in the unit box. Where a run fails, nothing is known, and nothing counts as contradicted.
     """
     shifts = step * np.eye(len(x))[chosen]
     ends = np.clip(np.concatenate([x - shifts, x + shifts]), 0.0, 1.0)

@@ -6,8 +6,8 @@ normal noise the covariance of the parameters is the inverse of J^T J. This suff
 the parameters over their standard errors (see `jaxgait.calibration.profile`).
 
 A parameter on a bound is held there: the errors of the others follow from the other columns of J. A bound does not
-replace data, though: what takes part in a direction along which the curve does not change stays undetermined, even if
-a bound stops the search from moving along it.
+replace data, though: parameters that take part in a direction along which the curve does not change stay undetermined,
+even if a bound stops the search from moving along it.
 """
 
 from __future__ import annotations

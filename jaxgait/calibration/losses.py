@@ -100,14 +100,14 @@ class Loss:
         return float(np.sqrt(variance)) / slope
 
     def threshold(self, r: Float[np.ndarray, " points"], degrees: int) -> float:
-        """The rise of the loss at a distance of one standard error from the best fit; arguments as of `widening`."""
+        """The rise of the loss at a distance of one standard error from the best fit; arguments as in `widening`."""
         if not self.robust:
             return 1.0
         variance, slope = self._variance(r, degrees)
         return variance / slope
 
     def _variance(self, r: Float[np.ndarray, " points"], degrees: int) -> tuple[float, float]:
-        """Variance of psi with the correction for few points, and the mean slope of psi; arguments as of `widening`."""
+        """Variance of psi with the correction for few points, and the mean slope of psi; arguments as in `widening`."""
         bend = self._bend(r)
         slope = max(float(bend.mean()), LEAST_SLOPE)
         few = 1.0 + (len(r) - degrees) / len(r) * float(bend.var()) / slope**2

@@ -21,11 +21,11 @@ OUTLIER_DEVIATIONS = 5.0
 Of 100 curves with 10 to 1000 values and normal noise, fewer than one has a value that far away by chance.
 """
 ISOLATION = 2.0
-"""The same distance in widths of that range; of a smooth residual it is less than 1."""
+"""The same distance, in widths of that range; for a smooth residual it is less than 1."""
 LEAST_POINTS = 10
 """Least number of points for an estimate of the noise around a value."""
 NEARBY = 10
-"""Number of points to each side from which the size of the noise around a value follows."""
+"""Number of points on each side from which the noise around a value is estimated."""
 QUANTILE = 0.75
 """Quantile of the second differences that measures the noise; the median is zero where half of a curve is exact."""
 
@@ -34,11 +34,11 @@ class Outlier(NamedTuple):
     """A measured value that stands out from its neighbours."""
 
     point: int
-    """Its number."""
+    """Its index in the curve."""
     above: float
     """Measured minus fitted value, in the unit of the curve."""
     deviations: float
-    """The size of that in standard deviations of the noise around it, no dimension."""
+    """The size of `above` in standard deviations of the noise around the value, no dimension."""
 
 
 def outliers(

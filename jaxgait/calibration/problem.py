@@ -88,7 +88,7 @@ class Interpolation:
     coarse: Float[np.ndarray, "points samples"]
     """The same from every other sample, to estimate the error of interpolation."""
     earlier: Float[np.ndarray, "points samples"] | None = None
-    """The same of the stride before, to see whether the gait has settled; None where there is none."""
+    """The same for the stride before, to see whether the gait has settled; None where there is none."""
 
 
 def simulated(model: Model, output: Output, measured: MeasuredCurve) -> tuple[Callable[[Run], Any], float]:
@@ -165,7 +165,7 @@ class Residuals(NamedTuple):
     coarse: Float[np.ndarray, "*b points"]
     """The same from every other sample of the run."""
     earlier: Float[np.ndarray, "*b points"]
-    """The same of the stride before; of the same one where there is no other."""
+    """The same for the stride before; where there is none, for the same stride."""
     status: Int[Any, "*b"]
     """How the runs ended, codes of `jaxgait.outcome`; of several, the first that failed."""
     multiplier: Float[Any, "*b"]
@@ -274,7 +274,7 @@ class Problem:
         return [slice(*pair) for pair in itertools.pairwise(ends)]
 
     def of(self, trial: int) -> str:
-        """A trial by its number, as " of its name"; empty for the only one."""
+        """The text " of NAME" for a trial, by its number; empty for the only one."""
         return f" of {self.trials[trial].name}" if len(self.trials) > 1 else ""
 
     def __call__(self, searches: Sequence[int], x: Float[np.ndarray, "b n"]) -> Residuals:
@@ -292,9 +292,9 @@ class Problem:
         return replace(self, space=space, groups=tuple(group.within(space) for group in self.groups))
 
     def again(self, x: Float[np.ndarray, " n"], memory: Any) -> tuple[Residuals, str, str] | None:
-        """Residuals at one point, from the gaits there, with the model's own tolerances if they are finer.
+        """Residuals at one point, from the gaits there, with the model's own tolerances; None if these are not finer.
 
-        Also which they are, in words, and as an argument. None if none are finer.
+        Also returns the finer tolerance in words, and as an argument.
         """
         finer = next((group.finer for group in self.groups if group.finer is not None), None)
         if finer is None:
@@ -312,8 +312,8 @@ class Problem:
     ) -> list[Any]:
         """Runs searches in parallel; each requests one point at a time, with a gait as a guess.
 
-        Of several gaits at the same parameters, the one nearest to the guess is found: the gait of a rejected step
-        must not be used.
+        Of several gaits at the same parameters, the one nearest to the guess is found: the gait of a rejected step must
+        not serve as a guess.
 
         Args:
             searches: functions of an `AskFrom`.

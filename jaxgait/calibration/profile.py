@@ -1,8 +1,8 @@
 """The profile of one parameter: the least chi-square at each of its values, with all other parameters refitted.
 
-With a robust loss, it is the least sum of the loss. If the curve is nonlinear in the parameters, the interval in which
-that rises by at most its quantile is more accurate than the one from the standard error; it is open where the data set
-no limit. Both sides are traced outwards in parallel, from fit to fit.
+With a robust loss, the least sum of the loss takes its place. If the curve is nonlinear in the parameters, the interval
+in which it rises by at most its quantile is more accurate than the one from the standard error; it is open where the
+data set no limit. Both sides are traced outwards in parallel, from fit to fit.
 """
 
 from __future__ import annotations

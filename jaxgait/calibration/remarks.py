@@ -29,8 +29,8 @@ NAMED_OUTLIERS = 3
 UNFINISHED_FALL = 0.1
 """Predicted further fall of chi-square above which a fit is not a minimum; 1 is a distance of one standard error."""
 RIVAL_DEVIATIONS, RIVAL_RISE, RIVAL_DISTANCE = 3.0, 4.0, 1e-3
-"""The end of another start is reported if it is more than so many standard errors and so much of the box from the best
-one, and if chi-square rises by less than so many times its rise at one standard error."""
+"""The end of another start is reported if it is more than this many standard errors, and this fraction of the box, from
+the best one, and if chi-square rises by less than this many times its rise at one standard error."""
 SIGNIFICANT_DEVIATIONS = 2.0
 """Correlation of neighbouring residuals, in standard deviations of that of independent noise (the root of one over the
 number of points), above which they are reported not to be independent noise."""
@@ -169,7 +169,7 @@ class Best(NamedTuple):
         """The parts of the trials; their chi-squares and degrees of freedom sum to those of the fit."""
         found, leverage, loss, parts = self.residuals, self.local.leverage, self.problem.loss, []
         for trial, at in zip(self.problem.trials, self.problem.points, strict=True):
-            own = round(len(trial.noise) - float(leverage[at].sum()), 9)  # exactly zero for points that are used up
+            own = round(len(trial.noise) - float(leverage[at].sum()), 9)  # exactly zero if all points are used up
             degrees = own if len(self.problem.trials) > 1 else float(self.degrees)
             curves = (found.values[at], found.simulated[at], found.coarse[at], found.earlier[at], leverage[at])
             parts.append(Part(trial, *curves, degrees, self.estimated, loss))
@@ -213,7 +213,7 @@ def best_of(problem: Problem, ended: Sequence[FitEnd], estimated: bool) -> Best:
 
 
 def remarks(best: Best) -> tuple[str, ...]:
-    """All that casts doubt on a fit, the gravest first; that on single trials with their names."""
+    """All that casts doubt on a fit, the gravest first; doubts about single trials give their names."""
     return tuple(text for doubts in _DOUBTS for text in doubts(best) if text)
 
 
@@ -258,7 +258,7 @@ def _unfinished(best: Best) -> str:
 
 
 def _rivalled(best: Best) -> str:
-    """Another fit, beyond the standard errors of the best one, that the data do not tell from it."""
+    """Reports another fit, beyond the standard errors of the best one, that the data cannot distinguish from it."""
     moves = best.ends - best.x
     apart = np.linalg.norm(moves @ best.residuals.slopes.T, axis=1) / best.widening
     far = (apart > RIVAL_DEVIATIONS) & (np.abs(moves).max(axis=1) > RIVAL_DISTANCE)
@@ -279,7 +279,7 @@ def _exact(part: Part) -> str:
 
 
 def _unexplained(part: Part) -> str:
-    """The misfit, if it can hardly be noise although the noise was estimated from it."""
+    """Reports the misfit, if it can hardly be noise although the noise was estimated from it."""
     measured = part.trial.measured
     rms, range_ = float(np.sqrt(np.mean((part.simulated - measured.values) ** 2))), float(np.ptp(measured.values))
     smooth = part.correlated and part.correlation > SMOOTH
@@ -326,7 +326,7 @@ def _far(part: Part) -> str:
 
 
 def _far_together(best: Best) -> str:
-    """Trials, each within the bounds of chance, that are too far from the model together."""
+    """Reports trials that together are too far from the model, although each is within the bounds of chance."""
     squares, loose = float(best.residuals.squares), best.estimated or best.problem.loss.robust
     if loose or best.degrees <= 0 or any(part.far for part in best.parts):
         return ""
@@ -339,7 +339,7 @@ def _far_together(best: Best) -> str:
 
 
 def _uneven(best: Best) -> str:
-    """The trial whose residual fits least to the noise that was estimated for all."""
+    """Reports the trial whose residual is least compatible with the noise that was estimated for all."""
     parts, squares = best.parts, float(best.residuals.squares)
     if not best.estimated or best.degrees <= 0 or all(part.exact for part in parts):
         return ""
@@ -368,10 +368,10 @@ def _near(part: Part) -> str:
 
 
 def _correlated(part: Part) -> str:
-    """The sentence names the factor instead of enlarging the errors by it.
+    """Reports correlated residuals, and names the factor of the errors instead of enlarging them by it.
 
-    A systematic error of the model correlates residuals, too, and biases the parameters instead of scattering them, so
-    that no factor makes the intervals right.
+    A systematic error of the model also correlates residuals, but it biases the parameters instead of scattering them:
+    then no factor makes the intervals right.
     """
     if not part.correlated:
         return ""
@@ -389,7 +389,7 @@ def _unlike(part: Part) -> str:
 
 
 def other_unit(measured: MeasuredCurve, fitted: Float[np.ndarray, " points"]) -> str:
-    """A sentence if the ranges of two curves, both in the unit of the first, differ as if that were wrong; or empty."""
+    """A sentence if the ranges of two curves, both in the unit of the first, differ as if that unit were wrong."""
     wanted, reached, unit = float(np.ptp(measured.values)), float(np.ptp(fitted)), measured.unit
     if not (wanted and reached) or 1.0 / UNLIKE_RANGES < reached / wanted < UNLIKE_RANGES:
         return ""
@@ -407,7 +407,7 @@ def _unstable(best: Best) -> str:
 
 
 def _coarsely_solved(best: Best) -> str:
-    """How the gait differs with the model's own tolerances, which may be finer than those of the fit."""
+    """Reports how the gait differs with the model's own tolerances, if these are finer than those of the fit."""
     if (judged := best.problem.again(best.x, best.residuals.memory)) is None:
         return ""
     found, instead, given = judged
@@ -425,7 +425,7 @@ def _coarsely_solved(best: Best) -> str:
 
 
 def _held(best: Best) -> str:
-    """What the bounds on which the fit lies do to the standard errors."""
+    """Reports the bounds on which the fit lies, and their effect on the standard errors."""
     if not best.active:
         return ""
     one, names, growth = len(best.active) == 1, best.problem.space.names, best.local.growth_without_bounds

@@ -44,7 +44,7 @@ def sample(fit: Fit, *, draws: int = 500, warmup: int = 300, chains: int = 4, se
         seed: seed of starts and chains.
 
     Warns:
-        UserWarning: of parameters whose chains do not agree (`rhat` above 1.1): the draws are not those of the
+        UserWarning: for parameters whose chains do not agree (`rhat` above 1.1): the draws are not those of the
             distribution.
 
     Returns:

@@ -76,8 +76,8 @@ class Checked(NamedTuple):
     curve: MeasuredCurve
     output: Output
     noise: Float[np.ndarray, " points"]
-    """One standard deviation per point, in the unit of the curve; with the size of the common noise left open if it is
-    to be estimated."""
+    """One standard deviation per point, in the unit of the curve; up to a common factor if the noise is to be
+    estimated."""
     estimated: bool
     """Whether the noise is to be estimated."""
     given: dict[str, Any]
@@ -108,7 +108,7 @@ def checked(model: Model, space: Space, data: Any, output: Output | None, noise:
 
 
 def _listed(data: Any) -> list[Any]:
-    """The trials of a call, or what stands in their place."""
+    """The trials of a call, not checked yet."""
     if isinstance(data, list | tuple) and any(isinstance(one, (Trial, *CURVES)) for one in data):
         return list(data)
     if isinstance(data, list | tuple) and not data:
@@ -135,7 +135,7 @@ def _names(trials: list[Any]) -> list[str]:
 
 @contextlib.contextmanager
 def _naming(label: str) -> Iterator[None]:
-    """Errors in it begin with the label; those of files name the file."""
+    """Puts a label before messages of errors in a block; not of errors about files, which name the file."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -147,7 +147,7 @@ def _naming(label: str) -> Iterator[None]:
 def _checked(
     model: Model, space: Space, trial: Trial, output: Output | None, noise: Any, name: str, label: str
 ) -> Checked:
-    """One trial; what it leaves open is as in the call."""
+    """Checks one trial; what it leaves open is as in the call."""
     output = output if trial.output is None else trial.output
     if output is None:
         raise TypeError(f"fit needs output: {_EXAMPLE}")
@@ -224,9 +224,9 @@ def _same(at: Any, other: np.ndarray) -> bool:
 
 
 def _weighted(trials: list[Checked]) -> list[Checked]:
-    """The trials; those with noise to be estimated have one of the same size, at first the range of the first curve.
+    """The trials; noise to be estimated has the same size in all of them, at first the range of the first curve.
 
-    So residuals are of order one in any unit, as a search expects.
+    Residuals are then of order one in any unit, as a search expects.
 
     Raises:
         ValueError: if the relative weights of the trials are not known.
@@ -274,7 +274,7 @@ def problem_of(
         space: the fitted parameters.
         trials: the trials.
         x: starts in the unit box (no dimension).
-        gradient: as of `fit`.
+        gradient: as in `fit`.
         initial: components of the initial state by name, in their units, unless a trial gives them.
         run: further arguments of `jaxgait.ensemble`.
         stability: modulus of the largest Floquet multiplier at which a gait counts as failed.
@@ -314,7 +314,7 @@ class _Group:
         self._run: list[int] = []
         """Number of the run of each trial."""
         for one in trials:
-            row = own | within_arrays(one.given, own)  # where one trial gives an array, elements that another gives
+            row = own | within_arrays(one.given, own)  # of an array that one trial gives, another may give elements
             same = [i for i, other in enumerate(self._rows) if all(np.array_equal(row[n], other[n]) for n in names)]
             self._run.append(same[0] if same else len(self._rows))
             self._rows += [] if same else [row]
@@ -329,7 +329,7 @@ class _Group:
         initial: Mapping[str, Any],
         run: Mapping[str, Any],
     ) -> Conditions:
-        """The runs of all trials, from which each reads its curve; arguments as of `problem_of`."""
+        """The runs of all trials, from which each reads its curve; arguments as in `problem_of`."""
         first = self._trials[0]
         goal = Curve(tuple(self._observed), (), stride=first.curve.axis == "phase")
         own = lambda name: not {name, array_of(name)} & first.started  # the trial's array holds all its elements
@@ -349,7 +349,7 @@ class _Group:
         return Given(members, [", ".join(name for run, name in named if run == i) for i in range(len(self._rows))])
 
     def data(self, k: int, space: Space, runs: Conditions, run: Mapping[str, Any], group: int) -> TrialData:
-        """One trial by its number in the group, with its data and where its curve is."""
+        """The data of one trial, by its number in the group, and where its curve is among the results."""
         trial, (observed, scale) = self._trials[k], self._curves[k]
         known = {name: x if x.ndim else x.item() for name, x in trial.given.items() if name not in trial.started}
         with precision.use("float64"):
