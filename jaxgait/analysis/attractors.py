@@ -51,7 +51,7 @@ class Basin(NamedTuple):
     outcome: Int[np.ndarray, " ..."]
     """`FELL`, `REACHED` or `OTHER`."""
     strides: Int[np.ndarray, " ..."]
-    """Strides until then."""
+    """Strides until that outcome."""
 
     def __repr__(self) -> str:
         many = [np.sum(self.outcome == one) for one in (REACHED, OTHER, FELL)]
@@ -86,12 +86,12 @@ def bifurcation_diagram(
         z0: start of every walk, in the units of the section; one point, or one per value.
         discard: number of first strides to discard.
         keep: number of strides to return.
-        follow: whether each walk starts where the last one before it that did not fall ended, in the order of the
-            values, and only the first one at `z0`. They run one after the other, which takes longer.
+        follow: whether each walk starts where the latest one that did not fall ended, in the order of the values, and
+            only the first one at `z0`. They run one after the other, which takes longer.
         progress: whether to show a bar while they do; None: on a terminal and in notebooks, after some seconds.
 
     Warns:
-        jaxgait.outcome.IncompleteRun: of walks that fell, with their number, unless the result is traced.
+        jaxgait.outcome.IncompleteRun: for walks that fell, with their number, unless the result is traced.
 
     Raises:
         jaxgait.parameters.ParameterError: for an unknown parameter, and for a value out of its bounds.
@@ -137,7 +137,7 @@ def bifurcation_diagram(
 def _member(
     return_map: ReturnMap, model: Any, name: str, discard: int, keep: int
 ) -> Callable[[Array, Point], tuple[Array, Array]]:
-    """The walk with a value of the parameter from a point, and how it ended first (see `step_of`)."""
+    """A function of a parameter value and a point that returns the walk, and how it first ended (see `step_of`)."""
     onward = step_of(return_map)
 
     def member(value: Array, z: Point) -> tuple[Array, Array]:
@@ -235,9 +235,9 @@ def basin(
         jaxgait.outcome.IncompleteRun: if walks count as falls that only took too long, or could not be computed.
 
     Raises:
-        ValueError: for a gait or starts that are not finite, as of a failed search, or that differ in their number of
-            coordinates; for an impossible number of strides or tolerance, and for coordinates of a section that do not
-            fit together.
+        ValueError: for a gait or starts that are not finite, as after a failed search, or that differ in their number
+            of coordinates; for an impossible number of strides or tolerance, and for coordinates of a section that do
+            not fit together.
         TypeError: for a class instead of an instance of the model.
 
     Examples:
@@ -273,7 +273,7 @@ def basin(
 
 
 def _warn_of_failures(return_map: ReturnMap, model: Any, codes: np.ndarray) -> None:
-    """Warns of walks that count as falls, but were given up, from how all of them ended."""
+    """Warns of walks that count as falls only because they were given up; `codes`: how all walks ended."""
     given_up = codes[failures(codes)]
     if given_up.size:
         most = int(np.bincount(given_up).argmax())
@@ -283,7 +283,7 @@ def _warn_of_failures(return_map: ReturnMap, model: Any, codes: np.ndarray) -> N
 
 
 def _warn_of_gait(return_map: ReturnMap, model: Any, gait: Array, tolerance: float) -> None:
-    """Warns of points that are not a gait, and of a gait that motions leave which start off it by the tolerance."""
+    """Warns of points that are not a gait, and of an unstable gait, which motions leave from within the tolerance."""
     order, n = gait.shape
     aside = tolerance * jnp.concatenate([jnp.zeros((1, n)), jnp.eye(n), -jnp.eye(n)])
     after = np.asarray(_repeated(return_map, model, gait[:1] + aside, order))

@@ -47,7 +47,7 @@ STEP_GROWTH = 1.4
 MIN_STEP = 1e-6
 """Smallest step, as a fraction of the longest one."""
 NOISE_FACTOR = 10.0
-"""Length of steps, as a multiple of the tolerance, that are too short to be judged."""
+"""Steps shorter than this multiple of the tolerance are too short to be judged."""
 NEGLIGIBLE_MOVE = 0.1
 """Distance of the next point, relative to the size of the last one, up to which it is accepted in any case."""
 FLAT_MOVE = 2.5
@@ -96,7 +96,7 @@ class Steps(NamedTuple):
 
 
 def unknown(x: Float[np.ndarray, "b n"]) -> Points:
-    """As many points as `x` has, of which none was found."""
+    """As many points as in `x`, none of which was found."""
     count, n = x.shape
     return Points(np.full_like(x, np.nan), np.full((count, n - 1, n), np.nan), np.full(count, np.nan))
 
@@ -116,7 +116,7 @@ def parameter_axis(x: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:
 
 
 def tangents(linear: Float[np.ndarray, "b m n"], like: Float[np.ndarray, "b n"]) -> Float[np.ndarray, "b n"]:
-    """Tangents of branches, of component 1 along `like`."""
+    """Tangents of branches, with a component of 1 along `like`."""
     bordered = np.concatenate([linear, like[:, None, :]], axis=1)
     return solved(np, bordered, parameter_axis(like))
 
@@ -161,7 +161,7 @@ def advance(
         steps: from their last points.
         corrector: settings.
         normal: of the planes of the points; by default the tangents. If it is the axis of the parameter, points too far
-            away for the tangents, as on another branch, are not taken.
+            away for the tangents, as on another branch, are rejected.
         straight: cosine of the angle by which the tangent may turn.
     """
     x, along, length, smallest = steps
@@ -254,10 +254,10 @@ def refined(
     *,
     origin: tuple[Float[np.ndarray, "1 n"], Float[np.ndarray, "1 n"]] | None = None,
 ) -> Walk:
-    """A walk along branch 0 with further points, up to `max_points`, halfway where it is not `FLAT` between two.
+    """A walk along branch 0 with points added, up to `max_points`, halfway between any two where it is not `FLAT`.
 
-    How far it bends there follows from the tangents at both. `origin` is the crossing with another branch at which the
-    walk starts, if it does, and the tangent of this branch there.
+    How far it bends there follows from the tangents at both. If the walk starts at a crossing with another branch,
+    `origin` is that crossing, and the tangent of branch 0 there.
     """
     knots = list(zip(walked.x[:, None], walked.linear[:, None], strict=True))
     if origin is not None:
@@ -282,7 +282,7 @@ def refined(
 
 
 def _across(along: Float[np.ndarray, "1 n"]) -> Float[np.ndarray, "1 m n"]:
-    """Equations that are linear, and whose branches are parallel to `along`."""
+    """The Jacobian of linear equations whose branches are parallel to `along`."""
     return np.linalg.svd(along[:, None, :])[2][:, 1:]
 
 
@@ -384,7 +384,7 @@ class Between(Generic[T]):
         return float(middle if count % 3 == 2 else self._bracket.secant)
 
     def distance(self, place: float) -> float:
-        """From the nearer end."""
+        """The distance of a place from the nearer end."""
         return min(abs(place - end) for end in self._ends)
 
     def guess(self, place: float, numbers: Callable[[T], np.ndarray]) -> np.ndarray:

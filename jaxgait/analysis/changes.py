@@ -48,12 +48,12 @@ class Change(NamedTuple):
     """Scaled unknowns."""
     modes: Floquet
     mode: int
-    """Number of the multiplier that crosses."""
+    """Index of the multiplier that crosses."""
 
 
 @float64_default
 class Changes(NamedTuple):
-    """All bifurcations of a branch in their order, and the numbers of points after which stability changes at none."""
+    """All bifurcations of a branch in order, and the numbers of points after which stability changes without one."""
 
     bifurcations: list[Change]
     jumps: list[int]

@@ -79,15 +79,15 @@ def continuation(
         return_map: see `jaxgait.solve.periodic`.
         model: the mechanism; all other parameters stay as they are.
         name: the parameter, by dotted name.
-        z0: a gait (or a guess near one) of the start, which is `span[0]`, not the model's own value.
+        z0: a gait (or a guess near one) at the start, which is at `span[0]`, not at the model's own value.
         span: first and last value of the parameter, in its own unit or labelled with another; the branch ends where it
             would leave it.
         order: the gaits repeat after this many applications of the map.
         step: first and longest step along the scaled branch: 0.05 gives some 20 points along the span, and more where
             the branch turns or bends, so that lines through the points show its shape.
         max_points: largest number of points.
-        directions: for switching between branches, in the space of (point, parameter) in their own units: the first one
-            of this branch, and that of the branch which it leaves.
+        directions: for switching between branches, in the space of (point, parameter) in their own units: the first
+            direction of this branch, and the direction of the branch that it leaves.
         start: value of the parameter at which to start, if not `span[0]`.
         progress: whether to show a count of the evaluations; None: on a terminal and in notebooks, after some seconds.
 
@@ -182,7 +182,7 @@ def _branch(
 
 
 def _bifurcation(kind: Bifurcation, full: np.ndarray, modes: Floquet, mode: int) -> BifurcationPoint:
-    """The bifurcation at a point and parameter, at which the multiplier of number `mode` crosses."""
+    """The bifurcation at a point and parameter, at which the multiplier with the index `mode` crosses."""
     direction = np.real(modes.vectors[:, mode])
     return BifurcationPoint(kind, float(full[-1]), full[:-1], modes.multipliers, direction / np.linalg.norm(direction))
 
@@ -216,7 +216,7 @@ def locate(
     *,
     order: int = 1,
 ) -> BifurcationPoint | None:
-    """Solves for the bifurcation near a guess; None without one, at a neutral saddle or out of bounds.
+    """Solves for the bifurcation near a guess; None if there is none, at a neutral saddle, and out of bounds.
 
     Args:
         return_map: see `jaxgait.solve.periodic`.

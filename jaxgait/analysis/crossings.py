@@ -21,7 +21,7 @@ from jaxgait.support.checks import shown
 from jaxgait.support.notes import waiting
 
 CROSSINGS: tuple[Bifurcation, ...] = ("branch point", *BIFURCATIONS[1:])
-"""In the order of `bifurcation_functions`: a branch continued in the parameter cannot fold."""
+"""In the order of `bifurcation_functions`. The first is no fold: a branch continued in the parameter has none."""
 MAX_SECANTS = 10
 """Largest number of steps of `crossings`."""
 

@@ -58,7 +58,7 @@ class GaitEquations:
             raise ValueError("bifurcations need float64: float32 does not resolve the derivatives of test functions")
 
     def check_start(self, model: Any, z: Any, *parameters: float) -> None:
-        """Checks that a point of a section, in its units, is one that comes back, before anything is compiled.
+        """Checks, before compiling, that a point of a section (in its units) is finite and recovered from its state.
 
         Raises:
             ValueError: for numbers that are not finite, and see `jaxgait.solve.sections.check_section`.
@@ -102,7 +102,7 @@ def _linear(problem: GaitEquations, model: Any, scale: Array, x: Array) -> tuple
 
 
 def alone(equations: Callable[[Array], tuple[Array, ...]], bar: Any = None) -> System:
-    """One branch, from the values (m,) and the Jacobian (m, n) of its equations at a point (n,), no dimension.
+    """The system of one branch, from values (m,) and Jacobian (m, n) of its equations at a point (n,), no dimension.
 
     Each evaluation advances the progress bar, if there is one (`jaxgait.support.notes.waiting`).
 
@@ -128,7 +128,7 @@ def alone(equations: Callable[[Array], tuple[Array, ...]], bar: Any = None) -> S
 def typical_sizes(z: Float[np.ndarray, " n"], *parameters: float) -> Float[np.ndarray, " m"]:
     """Typical sizes of the components of a point, all the same, and of parameters, in their units.
 
-    They are 1 for what is practically zero.
+    Sizes that are practically zero become 1.
 
     Examples:
         >>> import numpy as np

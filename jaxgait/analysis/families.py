@@ -79,7 +79,7 @@ class Family(eqx.Module):
     members: Any
     """The data of the members: a pytree whose leaves have a leading axis."""
     tolerance: float = eqx.field(static=True, default=1e-9)
-    """Residual, in the units of the point, from which one last Newton step completes a gait."""
+    """Residual, in the units of the point, below which one last Newton step completes a gait."""
     corrections: int = eqx.field(static=True, default=8)
     """Largest number of Newton steps."""
     lanes: int = eqx.field(static=True, default=16)
@@ -302,7 +302,7 @@ def gaits(
 
 
 def _checked(family: Family, members: Any, z0: Any) -> np.ndarray:
-    """Numbers of members, after checks of these and of the first guesses."""
+    """The numbers of the members, after checking them and the first guesses."""
     checks.of_class("family", family, Family, "that of the gaits")
     numbers, size = np.asarray(members), len(jax.tree.leaves(family.members)[0])
     if numbers.ndim != 1 or ((numbers < 0) | (numbers >= size)).any():

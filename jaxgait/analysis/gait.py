@@ -96,7 +96,7 @@ def subharmonic_order(
     Args:
         table: the last strides of a run: more than `most`, better twice as many.
         tolerance: largest difference in the unit of the curve.
-        most: the largest order that is looked for.
+        most: the largest order to look for.
 
     Raises:
         ValueError: for too few strides, and for anything but a table.
@@ -192,7 +192,7 @@ def subharmonic_limit(
 
 
 def _samples(name: str, values: Curve | Table, axes: tuple[str, ...] = ("samples",)) -> Array:
-    """What a user gives as a curve or a table, in any unit, as an array of floating-point numbers."""
+    """A user's curve or table, in any unit, as an array of floating-point numbers."""
     try:
         x = jnp.asarray(values)
     except (TypeError, ValueError):

@@ -21,9 +21,9 @@ def orbit_branches(return_map: ReturnMap, model: Any, branch: Branch) -> list[Br
     """A branch of gaits of the order n as n branches, one through each point that such a gait has in the section.
 
     Args:
-        return_map: the map that the branch is of.
+        return_map: the map that the branch belongs to.
         model: the mechanism.
-        branch: one that `continuation` or `period_doubled` followed.
+        branch: a branch that `continuation` or `period_doubled` followed.
 
     Returns:
         The branch itself, and those of the points one to n - 1 strides later, with the same parameters, multipliers and

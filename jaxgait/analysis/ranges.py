@@ -15,7 +15,7 @@ __all__ = ["check_pair", "check_span", "check_values"]
 
 
 def check_pair(what: str, names: Any) -> tuple[str, str]:
-    """The argument, after a check that it is the names of two different parameters.
+    """The argument, after checking that it names two different parameters.
 
     Args:
         what: the argument's name, for the message.
@@ -39,7 +39,7 @@ def check_pair(what: str, names: Any) -> tuple[str, str]:
 
 @float64_default
 def check_values(model: Any, name: str, values: Any) -> Any:
-    """One or more values of a parameter in its own unit, to which labelled ones are converted; checked unless traced.
+    """Values of a parameter, one or more, converted to its own unit if labelled, and checked unless traced.
 
     Raises:
         jaxgait.parameters.ParameterError: for an unknown parameter, a value out of its bounds, and another quantity.

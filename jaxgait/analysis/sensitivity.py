@@ -70,7 +70,7 @@ def sobol_indices(
     Args:
         model: the mechanism; its other parameters stay as they are.
         over: by dotted parameter name, in the parameter's unit: a range (low, high), in which it is uniform;
-            `jaxgait.Log(low, high)`, in which its logarithm is; or a frozen distribution, such as
+            `jaxgait.Log(low, high)`, in which its logarithm is uniform; or a frozen distribution, such as
             `scipy.stats.norm(loc=70, scale=5)`. Parameters are independent of each other.
         observe: measures or their names, each one number of a run.
         count: number of rows of the sample (best a power of two); the ensemble has 2 + parameters members per row.
@@ -153,7 +153,7 @@ def _independent(over: Any) -> dict[str, Any]:
     """The range or the distribution of each parameter by name, from a dict or pairs as `sobol` takes them.
 
     Raises:
-        ParameterError: for parameters without one of their own.
+        ParameterError: for parameters without a range or distribution of their own.
     """
     parts: Any = over.items() if isinstance(over, Mapping) and not is_table(over) else over
     if not isinstance(over, Mapping | list | tuple) or not all(
@@ -188,7 +188,7 @@ def indices(
         mixed: at the points of the first, with parameter i taken from the second.
 
     Returns:
-        Zero for a measure that varies by rounding only, of values in the precision of `first`.
+        Zero for a measure that only varies by rounding, in the precision of `first`.
 
     Examples:
         >>> import numpy as np
