@@ -84,7 +84,7 @@ class Scan(JsonOutput, Steps, Span, DrivenMechanism):
     seed: int | None = None
     """Seed of the random numbers for --sobol and --latin-hypercube; 0 by default."""
     skip: int | None = None
-    """With --sobol: how many points come before, those of an earlier scan, to which `jaxgait join` adds these."""
+    """With --sobol: number of points to skip, those of an earlier scan; `jaxgait join` then joins both."""
     store: pathlib.Path | None = None
     """Zarr store, written block by block; run the same command again to resume."""
     out: pathlib.Path | None = None
@@ -195,7 +195,7 @@ class Optimize(JsonOutput, Steps, Span, DrivenMechanism, FollowUpOptions):
     starts: int = 4
     """Number of starting points: the model's own values, or those of --set, then others spread over the bounds."""
     iterations: int = 30
-    """Search steps per start; a search that stops on a slope begins again, for up to three times as many more."""
+    """Search steps per start; a search that stops on a slope restarts there, for up to three times as many more."""
     checkpoint: pathlib.Path | None = None
     """File that records every evaluation; run the same command again to resume."""
 
@@ -221,7 +221,7 @@ class Fit(JsonOutput, Steps, Span, Mechanism):
     phases as "stride (%)" or "phase (1)"; values, under the name of a model output, as "height (m)"; optional
     standard deviations as "sd (m)". Compatible units are converted; units are never assumed.
 
-    Several curves have the fitted parameters in common; --given (or one --motion for each) is what is known of
+    Several curves share the fitted parameters; --given (or one --motion for each) states what is known of
     each: `jaxgait fit bungee --measured anna.csv ben.csv --given mass=62,84kg --over stiffness=15:40`.
 
     The exit code is 1 if the fit is not a minimum, or if the curves do not determine all directions.
@@ -244,7 +244,7 @@ class Fit(JsonOutput, Steps, Span, Mechanism):
     loss: Literal["linear", "soft_l1", "huber", "cauchy"] = "linear"
     """What is minimised: squares (linear), or a robust loss, which outliers pull less and which needs the noise."""
     f_scale: float = 1.0
-    """Residual from which a robust loss grows more slowly than its square, in standard deviations of the noise."""
+    """Residual above which a robust loss grows more slowly than its square, in standard deviations of the noise."""
     gradient: Literal["auto", "gait", "run", "differences"] = "auto"
     """Gradient of the periodic gait, of the whole run, or differences; auto: of the gait for data over the stride."""
     starts: int = 4

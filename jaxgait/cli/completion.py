@@ -1,4 +1,4 @@
-"""The script with which a shell completes what is typed: that of tyro, and the names that tyro does not know."""
+"""The script for completion in a shell: tyro's, extended by names that tyro does not know."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jaxgait.motion.embedded import REFERENCE_GAITS
 Shell = Literal["bash", "zsh", "fish"]
 SCHEMES = ("EventDriven", "Smooth", "TimeStepping", "Marching", "Prescribed")
 SOLVERS = ("Bosh3", "Tsit5", "Dopri8", "Verner8", "Rodas3", "Ros4", "Rodas4", "Rodas5P")
-"""As `jaxgait.solve` has them, which imports JAX: the script is made whenever a shell starts."""
+"""Copies of the names in `jaxgait.solve`, which imports JAX: the script is made whenever a shell starts."""
 
 _ADDED = """
 for _option in [o for c in COMPLETION_SPEC['subcommands'].values() for o in c['options']]:
@@ -22,9 +22,9 @@ for _command, _names in {names!r}.items():
     _own = COMPLETION_SPEC['subcommands'][_command]
     _own['subcommands'] = {{_name: dict(_own, description=_name, subcommands={{}}) for _name in _names}}
 """
-"""Python that extends the table of tyro's script: names in the place of a command's first word are commands of it.
+"""Python that extends the table in tyro's script: names that may be a command's first word become its subcommands.
 
-It has none of the characters that fish, in whose double quotes it is, would take for its own.
+It avoids characters that are special within double quotes of fish, where it stands.
 """
 _FILES = """
 # File names where there is nothing else to offer.
@@ -37,7 +37,7 @@ complete -o default -F _jaxgait jaxgait
 
 
 def with_names(script: str, shell: Shell) -> str:
-    """The script of tyro, extended by the names of models, experiments, schemes, solvers and shells, in bash by files.
+    """tyro's script, extended by the names of models, experiments, schemes, solvers and shells, and in bash by files.
 
     Examples:
         >>> from jaxgait.cli.completion import with_names

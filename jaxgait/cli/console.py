@@ -33,7 +33,7 @@ def note(message: object) -> None:
 
 @contextlib.contextmanager
 def note_when_slow(message: str, after: float = PATIENCE) -> Iterator[None]:
-    """Says on stderr, which may be a log, what a command does, if that takes more than some time in s."""
+    """Prints on stderr, even if that is a log, what a command does, if it takes longer than `after`, in s."""
     timer = threading.Timer(after, say, [message])
     timer.daemon = True
     timer.start()
@@ -49,7 +49,7 @@ class _Notes(logging.Handler):
 
 
 def each_once() -> Callable[..., None]:
-    """A `warnings.showwarning` that says each message once, from whatever code it comes."""
+    """A `warnings.showwarning` that prints each message once, whatever code it comes from."""
     seen: set[str] = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -92,7 +92,7 @@ class _Unbroken:
         return self._unless_closed(lambda: self._stream.write(text)) or len(text)
 
     def flush(self) -> None:
-        """Writes what is waiting."""
+        """Writes buffered text."""
         self._unless_closed(self._stream.flush)
 
     def _unless_closed(self, act: Callable[[], Any]) -> Any:
@@ -100,7 +100,7 @@ class _Unbroken:
             return act()
         except OSError as error:
             with open(os.devnull, "w") as nowhere:
-                os.dup2(nowhere.fileno(), self._stream.fileno())  # takes what is still waiting, too
+                os.dup2(nowhere.fileno(), self._stream.fileno())  # also takes what is still buffered
             if self._name and not isinstance(error, BrokenPipeError):
                 raise OSError(f"cannot write to {self._name}: {error.strerror or error}") from error
             return None
@@ -109,12 +109,12 @@ class _Unbroken:
 def open_streams() -> None:
     """Gives a process that was started without a standard output or error (`2>&-`) one that nobody reads.
 
-    What the encoding of the output lacks (±, frames of help) becomes question marks, not an error that loses results.
+    Characters that its encoding lacks (±, frames of help) become question marks instead of an error that loses results.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-    if reconfigure := getattr(sys.stdout, "reconfigure", None):  # which streams of other programs may lack
+    if reconfigure := getattr(sys.stdout, "reconfigure", None):  # other programs' streams may lack it
         reconfigure(errors="replace")
 
 
@@ -180,13 +180,13 @@ def usage_error(text: str, arguments: Sequence[str] = ()) -> str:
 
 
 def _no_choice(found: re.Match[str], _: Sequence[str]) -> str:
-    """The message for a value that is none of those that an option has."""
+    """The message for a value that is not among an option's choices."""
     known = found[3].replace("'", "")
     return f"{found[2]} must be one of {known}, got {found[1]!r}"
 
 
 def _no_number(found: re.Match[str], _: Sequence[str]) -> str:
-    """The message for an option that is no number of one kind."""
+    """The message for an option's value that is not a number of the required kind."""
     option, *kinds, value = found.groups()
     return f"{option} must be {next(_WORDS[kind.upper()] for kind in kinds if kind)}, got {value!r}"
 
@@ -239,7 +239,7 @@ def _missing(found: re.Match[str], _: Sequence[str]) -> str:
     if choices:
         return f"{command} needs one of {', '.join(name.strip() for name in choices[1].split(','))}"
     name, _, about = argument.partition(" ")
-    about = re.sub("^[A-Z]+ ", "", about)  # of an option, what stands for its value
+    about = re.sub("^[A-Z]+ ", "", about)  # the placeholder of an option's value
     return f"{command} needs {name}" + (f" ({about.rstrip('.')})" if about else "")
 
 
@@ -253,14 +253,14 @@ _MESSAGES: dict[str, Callable[[re.Match[str], Sequence[str]], str]] = {
     r"Unrecognized(?: or misplaced)? options: (.*?)(?:\s{2,}|$|Arguments (?:are|similar)|Perhaps|Available)": _unknown,
     r"Missing from jaxgait ([\w ]+): (.*?) \(required\)": _missing,
 }
-"""What the parser says, and the message for it: the first one that is found counts."""
+"""Patterns of the parser's errors, and the message for each; the first match counts."""
 
 
 def check_repeats(arguments: Sequence[str]) -> None:
     """Checks that no option is given twice (the parser would keep only the last).
 
     Raises:
-        ValueError: naming the one that is.
+        ValueError: naming the repeated option.
     """
     options = [a.partition("=")[0].replace("_", "-") for a in arguments if a.startswith("--") and a != "--"]
     twice = sorted({option for option in options if options.count(option) > 1})

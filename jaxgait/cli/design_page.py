@@ -45,17 +45,17 @@ from jaxgait.support.units import with_unit
 CHECKED_STARTS = 4
 """Number of starts at which slopes are checked against finite differences."""
 NAMED = 8
-"""Number of histories that are left out to name."""
+"""Largest number of omitted histories that are named."""
 STRIDES_DRAWN = 2
-"""Number of strides at the end of a run, which may be an early one, that are drawn before and after."""
+"""Number of strides up to the (perhaps early) end of a run that are drawn before and after the search."""
 
 
 def search_parts(
     folder: pathlib.Path, model: Model, arguments: Mapping[str, Any], found: Optimum, shown: Sequence[str] = ()
 ) -> list[str]:
-    """Draws a search into a folder (PNG and PDF); the parts of the page with these pictures.
+    """Draws a search into a folder (PNG and PDF); returns the parts of the page with these pictures.
 
-    The model is the one before the search; by default the curves of its scene are shown before and after, as in a film.
+    `model` is the one before the search; by default, the curves of its scene are shown before and after.
     """
     drawn = [
         ("paths", designs.paths(found), _PATHS),
@@ -77,7 +77,7 @@ def search_parts(
 def follow_up_parts(
     folder: pathlib.Path, name: str, data: xr.Dataset, arguments: Mapping[str, Any], found: Optimum
 ) -> list[str]:
-    """Writes what a follow-up found into a folder (NAME.nc, PNG and PDF); the parts of the page with its picture."""
+    """Writes what a follow-up found into a folder (NAME.nc, PNG, PDF); returns its parts of the page."""
     files.netcdf(folder / f"{name}.nc", data)
     title, figure, caption, rows = _FOLLOW_UPS[name](data, arguments, found)
     return [f"<h2>{title}</h2>", picture(figure, folder / name, caption), rows]
@@ -188,7 +188,7 @@ def _worst_scenario(found: Optimum) -> int | None:
 
 
 def _whose(model: Model, found: Optimum, scenario: int | None) -> str:
-    """The scenario that is drawn, such as a person, or the walk that drives the model; empty for a model without."""
+    """The scenario that is drawn, such as a person, or the walk that drives the model; empty if there is neither."""
     if found.scenarios is not None and scenario is not None:
         names = found.scenarios.scenario.values.ravel()
         return f"{names[scenario]}, the worst of {names.size} scenarios at the best point"
@@ -243,13 +243,13 @@ def _before_after(
 
 @float64_default
 def _in_gait(stride: SectionMap, model: Model, found: Optimum, scenario: int | None) -> Any:
-    """The state at the gait of the best design, of a scenario."""
+    """The state at which the gait of the best design begins, in a scenario."""
     assert found.gait is not None
     return stride.start(model, found.gait if scenario is None else found.gait[scenario])
 
 
 def _drawn(run: xr.Dataset, model: Model, measure: str) -> xr.Dataset:
-    """What is drawn of a run: first the histories that the objective measures, if it says which.
+    """What is drawn of a run: first the histories that the objective measures, if it names them.
 
     Then the curves of the model's scene, if it has some, or else its first two scalar states.
     """
@@ -262,14 +262,14 @@ def _drawn(run: xr.Dataset, model: Model, measure: str) -> xr.Dataset:
 
 
 def _distinct(drawn: Sequence[xr.Dataset]) -> list[str]:
-    """The names of histories without those that are, in every run, an earlier one by another name."""
+    """The names of the histories, except those that equal an earlier one in every run."""
     names = list(map(str, drawn[0]))
     is_earlier = lambda i: any(all(_same(run[names[i]], run[m]) for run in drawn) for m in names[:i])
     return [name for i, name in enumerate(names) if not is_earlier(i)]
 
 
 def _same(x: xr.DataArray, one: xr.DataArray) -> bool:
-    """Whether two histories are one, perhaps by another name."""
+    """Whether two histories are the same, perhaps under different names."""
     return x.attrs.get("units") == one.attrs.get("units") and np.array_equal(x, one, equal_nan=True)
 
 

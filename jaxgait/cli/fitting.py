@@ -69,7 +69,7 @@ def run_fit(request: Any) -> int:
 
 
 def _options(found: Fit) -> str:
-    """The fitted parameters as options of a run; of one curve with what is known of it."""
+    """The fitted parameters as options of a run; for a single curve, with its known values."""
     given = next(iter(found.trials.values())).given if len(found.trials) == 1 else {}
     known, start = parted(found.model, given)
     written = lambda values: " ".join(f"{name}={value:.10g}" for name, value in values.items())
@@ -87,7 +87,7 @@ def _write(request: Any, found: Fit, curves: Mapping[str, Known], profiles: Sequ
 
 
 def _models(request: Any) -> list[Model]:
-    """The mechanism, or with several motions that of each curve."""
+    """The mechanism or, with several motions, the one of each curve."""
     motions, count = request.motion, len(request.measured)
     if len(motions) > 1 and len(motions) != count:
         curves = checks.count_of(count, "curve", "curves")
@@ -162,7 +162,7 @@ def _noise(stated: float | None, read: CurveTable) -> Any:
 
 
 def _data_lines(curves: Mapping[str, Known], run: Mapping[str, Any]) -> Iterator[str]:
-    """How the data were understood."""
+    """How the data were interpreted."""
     for one in curves.values():
         yield fit_page.curve_line(one)
         if one.read.unused:
@@ -172,7 +172,7 @@ def _data_lines(curves: Mapping[str, Known], run: Mapping[str, Any]) -> Iterator
 
 
 def _record(found: Fit, curves: Mapping[str, Known], profiles: Sequence[Profile]) -> dict[str, Any]:
-    """The result for JSON: of one curve with its file and its curve, of several under `trials`."""
+    """The result for JSON; one curve and its file are part of it, several are in `trials`."""
     record, before = found.as_dict(), found.before()
     origin_of = lambda read: {"output": read.output, "measured": read.file, "unused": read.unused}
     origins = {name: origin_of(one.read) for name, one in curves.items()}

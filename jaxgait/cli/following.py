@@ -35,7 +35,7 @@ MAX_PRINTED = 8
 EVOLVED: dict[str, Any] = {"population": 24, "generations": 12}
 """Settings of NSGA-II, which traces the front if the search had no gradient."""
 BETTER_GAIN = 1e-4
-"""Relative gain from which the end of a front counts as better than the search's optimum."""
+"""Relative gain above which the end of a front counts as better than the search's optimum."""
 MIN_STRIDES = 20
 """Least number of strides in which runs should settle into the gait of the best design."""
 SAME_GAIT = 5e-3
@@ -79,7 +79,7 @@ class Sensitivities:
             ValueError: for an unknown parameter, and if there are none with derivatives.
         """
         chosen, rest = parsing.names(by) or None, (_varied(arguments), arguments.get("initial"))
-        fixed = [name for name in chosen or () if name not in arguments["over"]]  # the search moves those that are zero
+        fixed = [name for name in chosen or () if name not in arguments["over"]]  # searched ones may be zero before
         if len(fixed) == len(chosen or ()):
             differentiable(model, chosen, *rest)
         else:
@@ -214,9 +214,9 @@ def from_the_start(found: Optimum, arguments: Mapping[str, Any]) -> Reached:
     """How runs of the best design end, from where simulations start, and what is unrealistic about them.
 
     A periodic gait is found without a transient, so that a run need not reach it, even if it is stable: another gait
-    may exist, with another objective (see `SAME_GAIT`). Of the gait of a return map, only whether a run reaches its end
-    is said, as its objective is that of the transient too. Of a search that made such runs itself, only what is
-    unrealistic is said.
+    may exist, with another objective (see `SAME_GAIT`). For a return map, this only reports whether runs reach their
+    end, because their objective includes the transient. For a search that made such runs itself, it only reports what
+    is unrealistic.
     """
     of_map = arguments.get("return_map") is not None
     of_gait = found.gradient.startswith(PeriodicGait.name) and not of_map

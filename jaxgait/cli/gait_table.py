@@ -38,7 +38,7 @@ def _cell(mean: float, deviation: float) -> str:
 
 
 def table_record(walks: Sequence[Walk]) -> dict[str, Any]:
-    """The same as JSON: by side the number of strides, mean and standard deviation (null if not known), and units."""
+    """That table as JSON: by side the number of strides, mean and standard deviation (null if not known), and units."""
     means = side_means(spatiotemporal(*walks))
     number = lambda x: float(x) if math.isfinite(x) else None
     found: dict[str, Any] = {}

@@ -96,13 +96,13 @@ def _interrupt(number: int, _: FrameType | None) -> None:
 
 
 def _watch(woken: socket.socket) -> None:
-    """Repeats a lost signal, ends the process if the main thread takes none; returns when the other end is closed."""
+    """Repeats lost signals, ends the process if the main thread handles none; returns when the other end is closed."""
     while received := woken.recv(64):
         if signals := [number for number in received if number in SIGNALS]:
             if not _taken.wait(MAX_WAIT):
                 _leave(signals[0])
             _taken.clear()
-            received += _pending(woken)  # several signals during one call are taken as one
+            received += _pending(woken)  # several signals during one call are handled as one
         if _LOST in received:
             time.sleep(_RETRY_AFTER)
             _send(_last[0])

@@ -32,7 +32,7 @@ from jaxgait.support.checks import count_of
 from jaxgait.support.units import displayed, with_unit
 
 NAME = 18
-"""Width of the column of names at least."""
+"""Minimum width of the column of names."""
 MAX_HISTORIES = 12
 """Largest number of time histories to print."""
 MAX_ROWS = 16
@@ -55,7 +55,7 @@ def listing(model: Model) -> str:
     """Everything that a model has, as text."""
     taken = lambda kind: [field.name for field in dataclasses.fields(kind) if field.name in SCHEME]
     options, own = {kind.__name__: taken(kind) for kind in schemes(model)}, parameters(model)
-    variables = _variables(model)  # first: it says where in a model an error is
+    variables = _variables(model)  # first, because its errors name the place in the model
     sections = {
         "parameters (--set)": [f"{n:28} {_short(p.value):>24} {p.unit:10} {p.doc}" for n, p in own.items()],
         "parts and choices (--set)": _choices(model),
@@ -142,9 +142,9 @@ def run_lines(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({}
 def scan_lines(scan: xr.Dataset) -> Iterator[str]:
     """The results of a scan in short: lowest, mean and highest value of each, which members have these, and gaps.
 
-    They are those of the completed members, as on a map, unless only others have values.
+    Only completed members count, as on a map, unless only others have values.
 
-    A few whole numbers, such as the order of a gait, are also counted, and named for the members with the extremes.
+    Results with few different whole numbers, such as orders of gaits, are also counted, and given for these members.
     """
     record = scan_record(scan)
     found = {name: one for name, one in record["results"].items() if name not in RESERVED_RESULTS}
@@ -212,7 +212,7 @@ def _with(others: Mapping[str, Any], differing: Collection[str]) -> str:
 
 
 def _telling(scan: xr.Dataset) -> set[str]:
-    """The labels that tell members apart: those of the dimensions themselves, from which their others follow."""
+    """The labels that identify members: those named like a dimension, on which the others along it depend."""
     along = {str(dim): {str(n) for n, x in scan.coords.items() if dim in x.dims} for dim in scan["status"].dims}
     return set().union(*({dim} if dim in names else names for dim, names in along.items()))
 

@@ -109,7 +109,7 @@ def show(request: Any) -> None:
 
 
 def _show_stride(request: Any) -> None:
-    """The same for a stride in columns, a saved walk or an embedded gait."""
+    """As `show`, for a stride in columns, a saved walk or an embedded gait."""
     from jaxgait.plot.motion import stride
     from jaxgait.plot.style import save
 
@@ -138,7 +138,7 @@ def _show_stride(request: Any) -> None:
 
 
 def _write_drive(out: pathlib.Path, verdict: Verdict, record: Callable[[], dict[str, Any]]) -> None:
-    """Writes the record of a drive; of an unusable one says that it is not written, and whether an old one is there."""
+    """Writes a drive's record. For an unusable drive, only prints that it is not written, and if an older file exists."""
     if verdict.usable:
         write_record(record(), out)
         print(f"wrote {out}")
@@ -309,7 +309,7 @@ def _page(walk: Walk, verdict: Verdict, sheet: pathlib.Path) -> str:
 
 
 def _adapted(name: str, verdict: Verdict) -> Iterator[str]:
-    """What a stride changes in a model: warnings first, each once, then a line with the values under parameter sets."""
+    """What a stride changes in a model: warnings first, each once, then a line with the values by parameter set."""
     drive, model = verdict_drive(verdict), registry.model(name)
     sets: dict[str, Any] = {label: model.preset(label) for label in model.presets} or {"": model}
     found, warned = {}, {}

@@ -100,7 +100,7 @@ def return_map(model: Model, event: str, options: Mapping[str, Any]) -> SectionM
 
     Args:
         model: the mechanism.
-        event: the transition from which to the next the gait repeats, or "period".
+        event: the transition at which the gait repeats, such as "heel strike", or "period".
         options: of the command, among them those of the scheme.
 
     Raises:
@@ -219,7 +219,7 @@ class _Results:
             self._write_page()
 
     def print_json(self) -> None:
-        """Prints the record, which can be done only once, if it is for the standard output."""
+        """Prints the record if it is for the standard output, which can only be done once."""
         if self._json == STDOUT:
             write_json(STDOUT, self._record())
 

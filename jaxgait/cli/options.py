@@ -24,7 +24,7 @@ FRONT_POINTS = 7
 
 
 def _quantity(unit: str, metavar: str) -> tyro.constructors.PrimitiveConstructorSpec[Any]:
-    """How to read an option that is a number in a unit, or in the unit written after it."""
+    """Parser of an option's number, in its unit or in the unit written after it."""
 
     def read(texts: list[str]) -> float:
         try:
@@ -221,7 +221,7 @@ _WRITTEN = ("out", "store", "json", "checkpoint", "page")
 
 
 def check_files(command: object) -> None:
-    """Checks that a command reads no file twice, and writes none that it reads, or that it also writes otherwise.
+    """Checks that a command reads no file twice, and writes none that it reads or writes for another option.
 
     Raises:
         ValueError: naming the file.
@@ -230,7 +230,7 @@ def check_files(command: object) -> None:
     read = [[one] if isinstance(one, str | pathlib.Path) else one for one in given]
     for option, paths in zip(_READ, read, strict=True):
         if option == "motion" and hasattr(command, "measured"):
-            continue  # of a fit: one for each curve, of which a person may have several
+            continue  # a fit takes one for each curve, and a person may have several
         names = [pathlib.Path(path).resolve() for path in paths]
         if twice := [path for i, path in enumerate(paths) if names[i] in names[:i]]:
             raise ValueError(f"{twice[0]} is given twice, and would count twice: give it once")
@@ -252,7 +252,7 @@ def check_not_read(written: Iterable[tuple[str, pathlib.Path]], read: Iterable[s
 
 
 def check_values(command: Any, arguments: Sequence[str]) -> None:
-    """Checks that options for several values are not given without any, as of an empty variable of a shell.
+    """Checks that options for several values have at least one: an empty variable of the shell gives none.
 
     Raises:
         ValueError: naming the first one.

@@ -55,7 +55,7 @@ def with_settings(model: M, texts: Sequence[str]) -> M:
 def exchanged(model: M, texts: Sequence[str]) -> tuple[M, dict[str, str]]:
     """The model with the parts and choices of `with_settings`, and the settings that remain.
 
-    An exchanged part has the numbers that are set for it: these do not remain.
+    Numbers that are set for an exchanged part are applied with it, and do not remain.
     """
     found = pairs(texts, "--set", "--set expects name=value", lambda name, text: text)
     laws = {n for n in parts(model) if n not in choices(model)}
@@ -140,7 +140,7 @@ def box(model: Model, texts: Sequence[str]) -> dict[str, tuple[float, float]]:
 
 
 def sampled(model: Model, texts: Sequence[str]) -> dict[str, Any]:
-    """Bounds as of `box`, and distributions of `scipy.stats`, from "damper.c=normal(1600,200)" (`distributions.KINDS`).
+    """Bounds as in `box`, and distributions of `scipy.stats`, from "damper.c=normal(1600,200)" (`distributions.KINDS`).
 
     Raises:
         ParameterError: as `box`, and for impossible distributions.
@@ -191,7 +191,7 @@ def check_not_fixed(fixed: Sequence[str], start: Sequence[str], varied: Sequence
 
 
 def names(texts: Sequence[str]) -> tuple[str, ...]:
-    """Names separated by commas or spaces; those within brackets ("masses[1,0]") separate nothing."""
+    """Names separated by commas or spaces; commas within brackets ("masses[1,0]") do not separate."""
     return tuple(name.strip() for text in texts for name in re.split(r",(?![^\[\]]*\])", text) if name.strip())
 
 
@@ -213,7 +213,7 @@ def number(text: str, label: str) -> float:
 
 
 def quantities(texts: Sequence[str], unit: str, name: str) -> list[float]:
-    """Finite numbers in a unit; all may be written with another unit, or the last one alone, for all of them.
+    """Finite numbers in a unit; another unit may be written after each of them, or after the last one for all.
 
     Raises:
         ParameterError: for text that is not a number, and for incompatible units.

@@ -45,7 +45,7 @@ from jaxgait.cli.options import Positional, check_files, check_values, with_home
 
 PROGRAM = "jaxgait"
 GARBAGE = 10_000
-"""New objects after which Python looks for garbage: imports and traces make many that stay, of which 700 are few."""
+"""New objects after which Python collects garbage: imports and traces make many that stay, so that 700 are too few."""
 
 
 @dataclasses.dataclass(frozen=True)

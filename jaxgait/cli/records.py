@@ -76,7 +76,8 @@ def scan_record(data: xr.Dataset) -> dict[str, Any]:
         `counts` (how often each value occurs, of a few whole numbers without a unit; otherwise empty), `lowest_with`
         and `highest_with` (what of such results these members have), and what these numbers leave out: `undefined` and
         `infinite`, the numbers of completed members without a value (0 for integers and for results that every run has)
-        and with an infinite one, and `early`, that of members that ended early with a value (0 if only such have one).
+        and with an infinite one, and `early`, that of members that ended early with a value (0 if no completed one has
+        any).
     """
     dims = data["status"].dims
     axes = {str(n): x for n, x in data.coords.items() if set(x.dims) <= set(dims)}
@@ -102,7 +103,7 @@ def scan_record(data: xr.Dataset) -> dict[str, Any]:
 
 
 def _early(x: xr.DataArray, completed: xr.DataArray) -> int:
-    """How many members ended early with a value, if completed ones have values, too: these are what a scan compares."""
+    """How many members ended early with a value; 0 if no completed one has a value, which a scan would compare."""
     known = np.isfinite(with_gaps(x))
     mixed = x.name not in RESERVED_RESULTS and bool((known & completed.values).any())
     return int((known & ~completed.values).sum()) if mixed else 0

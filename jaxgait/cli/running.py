@@ -51,7 +51,7 @@ def mechanism(request: Any) -> Model:
 
 
 def mechanisms(request: Any) -> list[Model]:
-    """The model that a command with several motions requests, for each of them, as of `mechanism`; one without any."""
+    """The models that a command requests, one for each of its motions, as in `mechanism`; one if it has none."""
     return [_moved(request, motion, {}) for motion in request.motion or (None,)]
 
 
@@ -186,7 +186,7 @@ def _check_last(last: int, model: Model, sampling: Sampling, out: pathlib.Path |
 
 
 def last_strides(run: xr.Dataset, model: Model, strides: int) -> xr.Dataset:
-    """The last strides of a run before its end, which may be an early one; all of a model without strides."""
+    """The last strides of a run before its (perhaps early) end; the entire run if the model has no strides."""
     end, sample = float(run.attrs["t_end_s"]), float(run.time[1] - run.time[0])
     first = None if model.period is None else end - strides * float(model.period) - sample / 2
     return run.sel(time=slice(first, end + sample / 100))  # times are rounded
@@ -295,7 +295,7 @@ def scan(
 
 
 def _print_members(data: xr.Dataset) -> dict[str, int]:
-    """Prints how the members of a scan ended, and their results; returns the former."""
+    """Prints how the members of a scan ended, and their results; returns how many ended in each way."""
     ended = summary(data)
     print_outcomes(ended, data.attrs["precision"])
     for line in scan_lines(data):

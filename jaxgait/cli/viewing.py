@@ -112,7 +112,7 @@ def selected(data: xr.Dataset, texts: Sequence[str], kind: str = "png") -> xr.Da
 def _check_followed(
     file: pathlib.Path, data: xr.Dataset, found: Study | None, out: pathlib.Path | None, kind: str, given: Sequence[str]
 ) -> None:
-    """Checks that what is drawn, a file of some kind, follows the given options."""
+    """Checks that the file to draw, by its kind, can follow the given options."""
     of_any = ["variables"] if found is not None and found.of_any and kind in kinds() else []
     if found is not None and ({*given} - {*of_any} or (out is not None and kind in (*WRITERS, "html"))):
         raise ValueError(f"{file} is {found.name}, which has one picture and no page: {_drawn_by(file)}")
