@@ -1,1 +1,1 @@
-"""What a package needs whatever it is about: checks of arguments, files, units, notes, memory and processes."""
+"""Utilities that know nothing of mechanics: checks of arguments, files, units, notes, memory and processes."""

@@ -31,20 +31,20 @@ from jaxgait.support.notes import warn_user
 P = ParamSpec("P")
 R = TypeVar("R")
 _MISSPELT = 0.85
-"""Similarity from which an argument is a misspelt one: maximise is maximize, but strides are not starts."""
+"""Similarity from which an argument counts as misspelt: maximise is maximize, but strides are not starts."""
 _CODE = 80
-"""Most letters of a line of code that a message quotes."""
+"""Largest number of characters of a line of code that a message quotes."""
 _AS_NEAR = 0.15
-"""Of several similar names, those are offered whose similarity is within this of the highest one."""
+"""Of several similar names, a hint offers those whose similarity is within this of the highest one."""
 
 
 def by_name(example: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorator: a positional, unknown or missing argument raises an error that shows a correct call.
 
-    Of a function with further arguments (``**run``), only names that are nearly those of its own are unknown here.
+    For a function with further arguments (``**run``), only names that resemble its own arguments count as unknown.
 
     Args:
-        example: a correct call, as in "write simulate(model, duration=60.0)"; by default made of the signature.
+        example: a correct call, as in "write simulate(model, duration=60.0)"; by default made from the signature.
 
     Raises:
         TypeError: by the decorated function, naming the value or the argument.
@@ -129,7 +129,7 @@ def needs_a_value(code: str, error: BaseException) -> str:
 
 
 class Place(str):
-    """A note of an error, with no unit: where in a model's code it was raised."""
+    """A note on an error: where in a model's code it was raised."""
 
     __slots__ = ()
 
@@ -146,7 +146,7 @@ def is_ours(file: str) -> bool:
 
 
 def location(error: BaseException) -> str:
-    """The line of the user's code that raised an error; if there is none, the last of ours, or of a library."""
+    """The line of the user's code that raised an error; if there is none, the last one of this package or a library."""
     frames = traceback.extract_tb(error.__traceback__)
     return own_line(error) or _line(next((f for f in frames[::-1] if not is_installed(f.filename)), frames[-1]))
 
@@ -203,7 +203,7 @@ def first_few(items: Sequence[str], limit: int = 6) -> str:
 
 
 def fitting(items: Sequence[str], letters: int) -> str:
-    """The first items, joined by semicolons, that fit into some letters; if none does, the beginning of the first one.
+    """The first items, joined by semicolons, that fit into `letters` characters; if none does, the first one, cut.
 
     Examples:
         >>> from jaxgait.support.checks import fitting
@@ -224,9 +224,9 @@ def is_concrete(tree: Any) -> bool:
 
 
 def computed_at_once() -> AbstractContextManager[Any]:
-    """A context in which JAX computes with numbers at once, also where it traces the caller.
+    """A context in which JAX computes with concrete numbers, even while it traces the caller.
 
-    Elsewhere it is empty: JAX's own context compiles every operation on constants in a compiled function by itself.
+    It is empty if JAX is not tracing: its own context would compile operations on constants one by one.
 
     Examples:
         >>> import jax
@@ -260,7 +260,7 @@ def untraced(caller: str, *values: Any) -> None:
 
 
 def an_instance(model: Any) -> None:
-    """Raises an error if a model is a class instead of an instance; it may be anything else, as return maps take.
+    """Raises an error if a model is a class instead of an instance; return maps may take anything else.
 
     Raises:
         TypeError: with the call that makes an instance.
@@ -291,7 +291,7 @@ def count(name: str, value: Any, *, least: int = 1) -> int:
     """An integer of at least `least`.
 
     Raises:
-        ValueError: for anything else, including strings, flags, fractions and traced values.
+        ValueError: for anything else, including strings, booleans, fractions and traced values.
     """
     try:
         integer = least - 1 if isinstance(value, bool | np.bool_) else operator.index(value)
@@ -418,7 +418,7 @@ def not_in_files(names: Iterable[str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as error messages show it: on one short line, which "..." ends if it is cut; a traced one in words.
+    """A value as error messages show it: on one short line, cut with "..." if necessary; a traced one in words.
 
     Examples:
         >>> from jaxgait.support.checks import shown
@@ -438,7 +438,7 @@ def warn_unused(part: Any, label: str, names: Iterable[str], why: str) -> None:
 
 
 def as_array(values: Any) -> np.ndarray:
-    """An array of NumPy, of any shape and unit, from whatever a user gives.
+    """A NumPy array, of any shape and unit, from whatever a user gives.
 
     Entries that a mask hides (`numpy.ma`) and missing ones among objects (None, `pandas.NA`) are NaN, hidden dates NaT,
     and hidden entries of any other kind None; objects that are all numbers, such as `decimal.Decimal`, become floats.
@@ -464,19 +464,19 @@ def as_array(values: Any) -> np.ndarray:
 
 
 def _hidden(data: np.ndarray) -> tuple[Any, np.ndarray]:
-    """What replaces hidden entries, and the others with a type that can hold it; flags and text stay what they are."""
+    """What replaces hidden entries, and the others with a type that can hold it; booleans and text keep their types."""
     if data.dtype.kind in "Mm":
         return data.dtype.type("NaT"), data
     return (np.nan, data) if data.dtype.kind in "fiuc" else (None, data.astype(object))
 
 
 def is_number(x: Any) -> bool:
-    """Whether a value, in any unit, is a real number and no flag; `decimal.Decimal` counts."""
+    """Whether a value, in any unit, is a real number and not a boolean; `decimal.Decimal` counts."""
     return isinstance(x, numbers.Real | Decimal) and not isinstance(x, bool | np.bool_)
 
 
 def _is_missing(x: Any) -> bool:
-    return x is None or type(x).__name__ == "NAType"  # pandas, whose import takes long, stays out
+    return x is None or type(x).__name__ == "NAType"  # of pandas, whose import takes long
 
 
 def not_numbers(x: np.ndarray) -> str:
@@ -490,7 +490,7 @@ def not_numbers(x: np.ndarray) -> str:
 
 
 def real(value: Any) -> float | None:
-    """A real number in any unit, or a scalar array of one, as a float; None for flags, strings and anything else."""
+    """A real number in any unit, or a scalar array of one, as a float; None for booleans, strings and anything else."""
     if isinstance(value, bool | np.bool_ | str | bytes) or np.ndim(value) != 0:
         return None
     try:

@@ -23,7 +23,7 @@ from jaxgait.support import xr
 _PER_VARIABLE, _PER_FILE = 8192, 65536
 """Overhead of a NetCDF file in bytes."""
 ABANDONED_AGE = 2 * 86400.0
-"""Age in s of a draft that no process still writes: on a shared disk, it is unknown which processes still run."""
+"""Age in s above which a draft counts as abandoned: on a shared disk, it is unknown which processes still run."""
 _AT_ONCE = 16
 """Largest number of files that are flushed at once."""
 _LONGEST_ENDING = 50
@@ -31,7 +31,7 @@ _LONGEST_ENDING = 50
 _OF_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 """Numbers of errors of full and broken disks, quotas and limits."""
 _ADDRESS = re.compile(r"[A-Za-z][\w+.-]+:/")
-"""Begins an address, of which pathlib leaves one slash; not a drive such as C:/."""
+"""The beginning of an address (pathlib keeps only one slash of it), but not of a drive such as C:/."""
 _LINKS = 40
 """Largest number of links to follow, as on Linux."""
 
@@ -147,10 +147,10 @@ def netcdf(path: str | os.PathLike[str], result: xr.Dataset) -> None:
 
 @contextlib.contextmanager
 def saved_elsewhere(path: str | os.PathLike[str], result: xr.Dataset) -> Iterator[None]:
-    """If the block cannot write the file of a result, it is written as NetCDF into a temporary folder.
+    """If the block cannot write the file of a result, saves the result as NetCDF in a temporary folder.
 
     Raises:
-        OSError: that of the block, then naming the file that holds the result instead.
+        OSError: that of the block, also naming the file that holds the result instead.
     """
     try:
         yield
@@ -221,9 +221,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
 
     Raises:
         ValueError: for an address.
-        OSError: naming the file, if it cannot be written. Other errors of the block, such as for a missing input, are
-            its own: of its errors, those are about the file that name the draft (see `not_written`), or that name no
-            file and are of a full or broken disk, a quota or a limit.
+        OSError: naming the file, if it cannot be written. Errors of the block count as such if they name the draft (see
+            `not_written`), or if they name no file and are of a full or broken disk, a quota or a limit. Others, such
+            as for a missing input, are raised unchanged.
 
     Examples:
         >>> from jaxgait.support import files
@@ -313,7 +313,7 @@ def _is_descriptor(path: pathlib.Path) -> bool:
 
 
 def _with_message(error: OSError, message: str) -> OSError:
-    """An error of the same number, and the kind that belongs to it, with another message."""
+    """An error with the same number and the class that belongs to it, but another message."""
     found = (OSError if error.errno is None else type(OSError(error.errno, "")))(message)
     found.errno = error.errno
     return found

@@ -1,4 +1,4 @@
-"""Forked processes, in which JAX computes nothing: it waits without end for threads that a fork does not copy."""
+"""Detects forked processes, in which JAX would wait without end for threads that a fork does not copy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ except ImportError:  # then a forked process waits, as before
     backends_are_initialized: Callable[[], bool] = lambda: False
 
 _lacking: list[int] = []
-"""Of a process that lacks JAX's threads: its number."""
+"""The number of this process if it lacks JAX's threads; else empty."""
 
 
 def check_threads() -> None:

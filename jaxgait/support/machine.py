@@ -98,7 +98,7 @@ def processors() -> int:
 def _left_by_limits() -> Iterator[int]:
     """Bytes that each limit of the process leaves.
 
-    They count addresses, of which JAX reserves more than it uses: what is reserved by now is taken as needed.
+    They count addresses, of which JAX reserves more than it uses: all that are reserved now count as needed.
     """
     try:
         import resource

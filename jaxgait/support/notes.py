@@ -1,10 +1,10 @@
 """Notes and warnings for the user.
 
-Notes are for whoever waits, such as that a program is being compiled: in the log, or else on a terminal or in a
+Notes tell whoever is waiting, for example, that a program is being compiled: in the log, or else on a terminal or in a
 notebook.
 
-Within a block, our own warnings are left out by `without_warnings`, and not by `warnings.catch_warnings`: that changes
-the filters of all threads, and where two threads are in such blocks it may leave them changed for good.
+Within a block, our own warnings are suppressed by `without_warnings`, not by `warnings.catch_warnings`: the latter
+changes the filters of all threads, and if two threads are in such blocks, it may leave them changed for good.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from collections.abc import Iterator
 from typing import Any
 
 PATIENCE = 3.0
-"""Time in s after which whoever waits is shown how far a computation is."""
+"""Time in s after which a computation shows its progress."""
 REMINDED_AFTER = 20.0
 """Interval in s between notes that a computation is still running."""
 _BETWEEN = ("jaxgait", "equinox", "jaxtyping", "beartype")
 """Packages between the user's code and a warning."""
 _left_out: contextvars.ContextVar[tuple[type[Warning], ...]] = contextvars.ContextVar("jaxgait_left_out", default=())
-"""Warnings that `warn_user` leaves out at present, in this thread."""
+"""Warnings that `warn_user` currently suppresses in this thread."""
 FILTERS = threading.RLock()
-"""Held while all warnings are ignored, and while others change the filters, which would restore this state later."""
+"""Held while all warnings are ignored, and by others that change the filters, which would later restore this state."""
 
 
 def is_watched() -> bool:
-    """Whether somebody sees stderr at once: on a terminal, or below the cell of a notebook.
+    """Whether stderr is shown immediately: on a terminal, or below the cell of a notebook.
 
     Examples:
         >>> import contextlib, io
@@ -114,8 +114,8 @@ def waiting(
     """A progress bar (tqdm), to be entered and updated, which shows only if a computation takes some seconds.
 
     Args:
-        what: is computed.
-        unit: of which parts are counted.
+        what: what is computed.
+        unit: name of the parts that are counted.
         progress: whether to show it; None: if stderr `is_watched`.
         total: number of parts, if it is known.
         patience: time in s before it shows; None: `PATIENCE`.
@@ -134,7 +134,7 @@ def waiting(
 
 @contextlib.contextmanager
 def without_warnings(*kinds: type[Warning]) -> Iterator[None]:
-    """Makes `warn_user` leave out warnings of some kinds in a block, of this thread alone.
+    """Makes `warn_user` suppress warnings of some kinds in a block, in this thread only.
 
     Examples:
         >>> from jaxgait.support.notes import warn_user, without_warnings
@@ -150,7 +150,7 @@ def without_warnings(*kinds: type[Warning]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_library_warnings() -> Iterator[None]:
-    """Ignores all warnings in a block, of all threads, so that it should be short; one thread at a time.
+    """Ignores all warnings of all threads in a block, which should be short; one thread at a time.
 
     Examples:
         >>> import warnings

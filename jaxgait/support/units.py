@@ -165,7 +165,7 @@ def in_unit(values: Any, unit: str, label: str, *, own: str = "the model's") -> 
         return values
     given = unit_of(values, label) or unit
     size = factor(given, unit, own, of=label)
-    if size != 1.0 and isinstance(given, Partly):  # which values have the unit is not known any more
+    if size != 1.0 and isinstance(given, Partly):  # it is no longer known which values have the unit
         raise ValueError(_different(label, repr(str(given)), "no unit"))
     return np.asarray(values) if size == 1.0 else np.asarray(values) * size
 
@@ -264,7 +264,7 @@ def check(unit: str, what: str) -> None:
 def _parsed(text: str) -> Unit | None:
     """A unit from text: factors separated by spaces, "*" or "·", with exponents.
 
-    Each "/" is before a single factor, or a unit in parentheses.
+    Each "/" precedes a single factor, or a unit in parentheses.
     """
     text = text.translate(_SPELLINGS).replace("^-^", "^-").replace("**", "^")
     above, *below = _divided(f"1{text}" if text.startswith("/") else text)

@@ -1,8 +1,8 @@
-"""Classes of modules that came from another process, of which JAX does not know the fields.
+"""Classes of modules that came from another process, whose fields JAX does not know.
 
-cloudpickle takes the classes of a script or notebook along. It makes them empty, so that equinox registers them with
+cloudpickle sends the classes of a script or notebook along. It creates them empty, so that equinox registers them with
 JAX as modules without fields of their own, and fills them afterwards: JAX would lose the values of the fields, and the
-defaults of the class would be in force.
+defaults of the class would apply.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from jaxgait.support.notes import without_library_warnings
 copyreg.pickle(type(dataclasses.MISSING), lambda missing: "MISSING")
 
 _known: weakref.WeakKeyDictionary[type, dict[int, type | None]] = weakref.WeakKeyDictionary()
-"""What `whole` has found, by the number of fields: some classes are filled after their first instance is made. None for
-the class itself."""
+"""Results of `whole` by the number of fields, because some classes are filled after their first instance is made; None
+stands for the class itself."""
 
 
 def whole(kind: type) -> type:
-    """A class of modules, or else a subclass, of which JAX knows all fields.
+    """The class of modules itself if JAX knows all its fields, otherwise a subclass of which it does.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -50,15 +50,15 @@ def _loses_fields(kind: type) -> bool:
 
 
 def _made_again(kind: type) -> type:
-    """A subclass with the same fields, name and constructor; sent back, one of it is of the original class."""
+    """A subclass with the same fields, name and constructor; its instances are sent back as of the original class."""
     own: dict[str, Any] = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
     own |= {"__init__": kind.__init__, "__reduce__": lambda one: (_bare, (kind,), vars(one))}
-    with without_library_warnings():  # equinox takes every constructor that is given for one without `__post_init__`
+    with without_library_warnings():  # equinox assumes that a given constructor skips `__post_init__`
         return types.new_class(kind.__name__, (kind,), exec_body=lambda namespace: namespace.update(own))
 
 
 def _bare(kind: Any) -> Any:
-    """As `copyreg.__newobj__`, which takes no other class than that of what is pickled."""
+    """As `copyreg.__newobj__`, which only accepts the class of the pickled object itself."""
     return kind.__new__(kind)
 
 
