@@ -283,7 +283,7 @@ def _warn_of_failures(return_map: ReturnMap, model: Any, codes: np.ndarray) -> N
 
 
 def _warn_of_gait(return_map: ReturnMap, model: Any, gait: Array, tolerance: float) -> None:
-    """Warns of points that are not a gait, and of an unstable gait, which motions leave from within the tolerance."""
+    """Warns of points that are not a gait, and of a gait at which disturbances of the size of the tolerance grow."""
     order, n = gait.shape
     aside = tolerance * jnp.concatenate([jnp.zeros((1, n)), jnp.eye(n), -jnp.eye(n)])
     after = np.asarray(_repeated(return_map, model, gait[:1] + aside, order))

@@ -1,4 +1,4 @@
-"""Families of periodic gaits: many branches at once, for return maps that are expensive to evaluate.
+"""Families of periodic gaits: many branches in parallel, for return maps that are expensive to evaluate.
 
 `continuation` follows one branch, point by point. If one stride costs tens of thousands of stiff steps (the knee), it
 pays to follow many branches in parallel: the members of a family (e.g. dampers of different c/k) share one compiled

@@ -45,7 +45,7 @@ COARSE_ERROR = 8.0
 """Difference of the curves from every other sample and from all of them, in errors of the latter.
 
 It is 15 where the curve is smooth, because the error falls with the fourth power of the distance of the samples, and 1
-to 3 at kinks and jumps, as of loads at heel strike; most curves have both.
+to 3 at kinks and jumps, such as those of loads at heel strike; most curves have both.
 """
 INTERPOLATION_ERROR = 0.1
 """Error of interpolation, in standard deviations of the noise, above which more samples are recommended."""

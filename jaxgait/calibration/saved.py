@@ -32,7 +32,7 @@ def as_dataset(fit: Fit, profiles: Sequence[Profile] = ()) -> xr.Dataset:
 
 
 def _facts(fit: Fit) -> dict[str, str | float]:
-    """The outcome of the fit; flags are 0 or 1."""
+    """The outcome of the fit; booleans are 0 or 1."""
     names = ("chi_square", "degrees", "fall", "minimum", "determined", "noise_estimated", "f_scale")
     facts: dict[str, str | float] = {name: float(getattr(fit, name)) for name in names}
     lines = {name: "\n".join(getattr(fit, name)) for name in ("undetermined", "remarks", "active", "why_stopped")}

@@ -37,7 +37,7 @@ complete -o default -F _jaxgait jaxgait
 
 
 def with_names(script: str, shell: Shell) -> str:
-    """tyro's script, extended by the names of models, experiments, schemes, solvers and shells, and in bash by files.
+    """The script of tyro, extended by names of models, experiments, schemes, solvers and shells, and in bash by files.
 
     Examples:
         >>> from jaxgait.cli.completion import with_names

@@ -87,7 +87,7 @@ def _write(request: Any, found: Fit, curves: Mapping[str, Known], profiles: Sequ
 
 
 def _models(request: Any) -> list[Model]:
-    """The mechanism or, with several motions, the one of each curve."""
+    """The mechanism of all curves or, with several motions, of each."""
     motions, count = request.motion, len(request.measured)
     if len(motions) > 1 and len(motions) != count:
         curves = checks.count_of(count, "curve", "curves")

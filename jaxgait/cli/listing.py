@@ -144,7 +144,7 @@ def scan_lines(scan: xr.Dataset) -> Iterator[str]:
 
     Only completed members count, as on a map, unless only others have values.
 
-    Results with few different whole numbers, such as orders of gaits, are also counted, and given for these members.
+    Results with few different whole numbers, such as orders of gaits, are also counted, and shown for extreme members.
     """
     record = scan_record(scan)
     found = {name: one for name, one in record["results"].items() if name not in RESERVED_RESULTS}

@@ -138,7 +138,7 @@ def _show_stride(request: Any) -> None:
 
 
 def _write_drive(out: pathlib.Path, verdict: Verdict, record: Callable[[], dict[str, Any]]) -> None:
-    """Writes a drive's record. For an unusable drive, only prints that it is not written, and if an older file exists."""
+    """Writes a drive's record; if it is unusable, prints that nothing was written, and whether an older file exists."""
     if verdict.usable:
         write_record(record(), out)
         print(f"wrote {out}")

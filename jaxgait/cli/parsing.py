@@ -81,7 +81,7 @@ def _is_quantity(text: str) -> bool:
 
 
 def choices(model: Any, prefix: str = "") -> dict[str, Any]:
-    """The static choices (flags, integers, `Literal` alternatives) of a model and its parts, by dotted name."""
+    """The static choices (booleans, integers, `Literal` alternatives) of a model and its parts, by dotted name."""
     found: dict[str, Any] = {}
     for field in dataclasses.fields(model):
         value, name = getattr(model, field.name), prefix + field.name
@@ -327,7 +327,7 @@ def _setting(model: Any, name: str, text: str) -> Any:
 
 
 def _check_law(model: Any, name: str) -> None:
-    """Checks that a name is not a parameter of another law than the present one."""
+    """Checks that a name is not a parameter of another law than the current one."""
     path, _, last = name.rpartition(".")
     part = parts(model).get(path)
     if part is None or name in parameters(model):

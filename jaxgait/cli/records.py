@@ -131,7 +131,7 @@ def model_record(model: Model) -> dict[str, Any]:
     """What `jaxgait run MODEL --list` prints, by name.
 
     Returns:
-        `model`, `parameters`, `parts` (with the present value and, of choices with names, the `options`), `presets`,
+        `model`, `parameters`, `parts` (with the current value and, of choices with names, the `options`), `presets`,
         `initial_state`, `variables` (states and outputs), `measures`, `endings` (what may end a run early, with the
         status and its meaning), `events`, `schemes` with their options, and `solvers`.
     """

@@ -34,7 +34,7 @@ def view(request: Any) -> int:
     """Runs a `jaxgait.cli.commands.View`; the exit code is 1 for a store with damaged files.
 
     Raises:
-        ValueError: for a file that is no result, and for impossible requests.
+        ValueError: for a file that is not a result, and for impossible requests.
     """
     file, out, members, json = request.file, request.out, request.members, request.json
     parsing.check_output(out, kinds={*kinds(), *WRITERS, "html"})
@@ -154,7 +154,7 @@ def _drawn_by(file: pathlib.Path) -> str:
 
 
 def _page_next_to(file: pathlib.Path, data: xr.Dataset, variables: tuple[str, ...], members: int | None) -> None:
-    """Writes the page of a scan next to its file, or prints that this is no scan."""
+    """Writes the page of a scan next to its file, or prints that this is not a scan."""
     try:
         members_dims(data)
     except ValueError as error:

@@ -28,7 +28,7 @@ def in_own_units(model: Model, members: Members) -> Members:
     """
     values, labels = dict(members.values), dict(members.labels)
     for name, unit in members.units.items():
-        if name not in values:  # a label that is no parameter
+        if name not in values:  # a label that is not a parameter
             continue
         shape_of(model, name)  # raises an error for an unknown name
         in_own = lambda x, name=name, unit=unit: value_in_unit(model, name, xr.DataArray(x, attrs={"units": unit}))

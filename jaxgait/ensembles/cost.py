@@ -42,13 +42,13 @@ class Estimate:
     done: int
     """Blocks that are already in the store."""
     workers: int
-    """Blocks that run at once."""
+    """Blocks that run in parallel."""
     result_bytes: int
     """Size of all results in memory."""
     disk_bytes: int
     """Approximate size of the finished store on disk: many small files take more than their contents."""
     working_bytes: int
-    """Approximate memory of the blocks that run at once."""
+    """Approximate memory of the blocks that run in parallel."""
     process_bytes: int
     """Peak memory of this process so far, with JAX, the compiler and the sample; 0 where it is not reported."""
     free_memory: int

@@ -108,7 +108,7 @@ def ensemble(
             measure reads events, otherwise none).
         batch: number of members that run together; by default as many as pay off on this machine and fit in its free
             memory, so give the number for a cluster of other machines. A store keeps the number it was begun with.
-        workers: number of batches that run at once; by default one per core on CPUs and one on other devices.
+        workers: number of batches that run in parallel; by default one per core on CPUs and one on other devices.
         devices: number of local devices that share every batch.
         store: directory of a Zarr store to which results are written block by block; the same call on an existing
             store resumes it. The result is then read from there, lazily.

@@ -111,7 +111,7 @@ def attributes(plan: Plan) -> dict[str, Any]:
     """The provenance of the result, and the legends of its codes."""
     attempts = ["first attempt", *(retry.name for retry in plan.retries)]
     own = {label for name in plan.members.values for label in (name, f"{name}_values") if not name.startswith(DRIVE)}
-    own |= {*json.loads(plan.members.attrs.get(MOTIONS, "{}"))}  # the dimension that tells the motions apart
+    own |= {*json.loads(plan.members.attrs.get(MOTIONS, "{}"))}  # the dimension along which motions differ
     found = provenance(plan.model, plan.job.scheme, plan.precision, plan.job.sampling)
     if plan.valid is not None:
         found["status_legend"] = json.dumps(json.loads(found["status_legend"]) | {str(INVALID): INVALID_TEXT})

@@ -77,8 +77,8 @@ class Members:
         attrs: attributes of the result, which say where the members come from (`MOTIONS`, `SAMPLED`).
 
     Raises:
-        ParameterError: for shapes that contradict each other, for no members, for values that are no real numbers, for
-            an array that varies beside one of its elements, and for a label that differs from the values of its name.
+        ParameterError: for contradictory shapes, for no members, for values that are not real numbers, for an array
+            that varies together with one of its elements, and for a label that differs from the values of its name.
 
     Examples:
         >>> from jaxgait import grid
@@ -340,7 +340,7 @@ def check_members(model: Model, members: Members) -> None:
     except (TypeError, ValueError) as error:
         if isinstance(error, ValueError) and "ambiguous" not in str(error):
             raise
-        with without_warnings(ImplausibleValue):  # warned of above
+        with without_warnings(ImplausibleValue):  # given above
             for i in range(members.size):  # the model's rules were written for single values
                 check_values(model, one_of(members.values, i))
 
@@ -391,7 +391,7 @@ def check_values(model: Model, given: Mapping[str, Any]) -> None:
     own = state_variables(model.initial_state()) if any(array_of(n) != n for n in start) else {}
     warn_of_values(model, varied)
     check_start_values(model, within_arrays(start, own))
-    with without_warnings(ImplausibleValue):  # warned of above, or when the model itself was checked
+    with without_warnings(ImplausibleValue):  # given above, or when the model itself was checked
         changed = with_parameters(model, varied)
         changed.validate()
         changed.validate_start(start)
@@ -468,7 +468,7 @@ def check_memory(shape: tuple[int, ...], entries: list[int], copies: int = 1) ->
     Args:
         shape: members along each dimension.
         entries: how many numbers each value of a member has.
-        copies: arrays of all values that exist at once.
+        copies: arrays of all values that exist at the same time.
 
     Raises:
         MemoryError: otherwise.

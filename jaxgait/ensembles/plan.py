@@ -389,7 +389,7 @@ def stored_shape(shape: tuple[int, ...], batch: int, member_bytes: int, workers:
         shape: members along each dimension.
         batch: members that run together.
         member_bytes: size of a member's results in bytes.
-        workers: blocks that run at once.
+        workers: blocks that run in parallel.
     """
     most, members = max(MOST_STORED, STORED_PER_WORKER * workers), batch
     blocks = lambda: math.prod(-(-n // b) for n, b in zip(shape, block_shape(shape, members), strict=True))
@@ -434,5 +434,5 @@ def _free_bytes(devices: int) -> int:
 
 
 def default_workers(devices: int) -> int:
-    """Blocks that run at once: one per core that this process may use on CPUs, one on other devices."""
+    """Blocks that run in parallel: one per core that this process may use on CPUs, one on other devices."""
     return max(1, machine.processors() // devices) if machine.on_cpu() else 1

@@ -21,7 +21,7 @@ NAMED = 5
 
 
 def expecting(model: Model, sampling: Sampling) -> Measures | None:
-    """The measures of a model that know values of realistic runs and that the sampling allows; None without any.
+    """The measures of a model with values expected of realistic runs, if the sampling allows them; None without any.
 
     Examples:
         >>> from jaxgait import Bungee, Prosthesis

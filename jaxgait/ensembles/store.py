@@ -267,7 +267,7 @@ def read_store(path: str | os.PathLike[str], *, check: bool = True) -> xr.Datase
         raise StoreError(f"{root}: damaged: {damage}; read_store(path, check=False) reads it as it is")
     if any(checksums.unfinished(root)) and locks.is_free(root / LOCK):
         checksums.warn_of_interruption(root)
-    library, place = store_library("jaxgait.ensembles.snapshot_store"), root.absolute()  # the process may move
+    library, place = store_library("jaxgait.ensembles.snapshot_store"), root.absolute()  # in case of os.chdir
     try:
         data = xr.open_zarr(library.SnapshotStore(place, read_only=True), chunks=None)
     except (FileNotFoundError, ValueError) as error:
@@ -326,7 +326,7 @@ def root_of(path: str | os.PathLike[str]) -> pathlib.Path:
     """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"a store is named by its path, such as 'scan.zarr', got {checks.shown(path)}")
-    if not os.fspath(path):  # which would be the present folder
+    if not os.fspath(path):  # which would be the current folder
         raise StoreError("the path of the store is empty: name a folder, such as 'scan.zarr'")
     if files.is_address(path):
         raise StoreError(f"{path} is an address, and a store is a folder: name one here or on a shared disk")

@@ -99,7 +99,7 @@ def _as_finished(
     Args:
         plan: the scan.
         blocks: numbers of the blocks to run.
-        threads: number of blocks that run at once. Only a few more are submitted, so that results do not pile up in
+        threads: number of blocks that run in parallel. Only a few more are submitted, so that results do not pile up in
             memory if the disk is slower.
         submit: begins a block and returns its future.
         done: waits until some of the futures (the keys) are done and returns these.

@@ -108,8 +108,8 @@ def optimize(
         starts: the number of starts (the model's own values if they lie in the bounds, then Sobol points), or points.
         iterations: largest number of steps; derivative-free methods may evaluate as often per parameter, plus once
             (CMA-ES: a population in each step). A search with gradients that stops on a slope restarts there, for up to
-            three times as many further steps; one without gradients restarts beside its end if values are better there,
-            with its remaining evaluations. For the best worst case, COBYQA may evaluate up to four times as often.
+            three times as many further steps; one without restarts next to its end if values are better there, with its
+            remaining evaluations. For the best worst case, COBYQA may evaluate up to four times as often.
         learning_rate: first step of Adam as a fraction of the box; it decays to a tenth along a cosine.
         tolerance: relative change of the objective at which a start stops; Adam and COBYQA stop when their points have
             settled.

@@ -1,4 +1,4 @@
-"""Evaluates objective and limits with their derivatives at many points at once, as ensembles."""
+"""Evaluates objective and limits with their derivatives at many points together, as ensembles."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Evaluated(NamedTuple):
 class Aside(IntEnum):
     """First numbers of evaluations that belong to no search, by their purpose.
 
-    Evaluators remember a gait for each number: these keep apart from those of searches and from each other.
+    Evaluators remember a gait for each number: these ranges overlap neither with searches nor with each other.
     """
 
     MAGNITUDES = 1_000_000
@@ -150,7 +150,7 @@ class Aside(IntEnum):
 
 
 SINCE = ", since "
-"""Precedes, in the name of an evaluator, the reason for its kind of gradient, which does not affect its values."""
+"""Precedes, in the name of an evaluator, why its kind of gradient was chosen; that does not affect its values."""
 
 
 @runtime_checkable

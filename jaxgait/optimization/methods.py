@@ -48,7 +48,7 @@ MAX_RESTARTS = 3
 NEGLIGIBLE = 1e-12
 """Changes and slopes below this, relative to the size of the objective in a search, are rounding errors."""
 FLAT = 1e-5
-"""Variation of an objective, relative to its scale, below which COBYQA stops anywhere: it restarts with this scale."""
+"""Variation of an objective, relative to its scale, below which COBYQA stops anywhere, and restarts scaled by it."""
 MAX_FAILURES = 4
 """Number of consecutive failed runs that end a search along a slope: by then, its step is a thousand times shorter."""
 SETTLED_EXTENT = 1e-4
@@ -219,7 +219,7 @@ class Scaled:
         return self.cost(x)
 
     def slope(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """The derivative of `value`; if the run failed, that of a parabola through both ends of the step to it."""
+        """The derivative of `value`; if the run failed, along the step to it, that of a parabola through both ends."""
         found, valid = self._usable(x)
         slope = self.scale * found.slopes[0, 0]
         if valid:

@@ -266,7 +266,7 @@ class _End:
         return self.fails if self.fails.why else self.bad
 
     def learn(self, stop: str, spent: bool) -> None:
-        """Moves the end, from what stops the parameter at the trial (empty: nothing); `spent`: is the loss spent?"""
+        """Moves the end by what stops the parameter at the trial (empty: nothing), and whether it spends the loss."""
         failed = stop.startswith(FAILED)
         if failed:
             self.fails, self.step = _Stop(self.trial, stop), 0.5 * (self.trial - self.good)

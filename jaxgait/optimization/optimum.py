@@ -75,7 +75,7 @@ class Local:
     1); if it is large, the gradient is wrong, or the objective bends within 0.1 % of the bounds."""
     ridge_unknown: str
     """Why the second derivatives give no `ridge`: they rest on slopes that differences of values contradict, or the
-    point is no optimum of the parabola that they describe; empty if the ridge is known."""
+    point is not an optimum of the parabola that they describe; empty if the ridge is known."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Runs library searches side by side, each in its own thread, and answers their requests in batches.
 
 A library's search requests one point (or one population) at a time and waits. Here all active searches make their
-requests, then all are answered at once: sixty searches cost sixty lanes of one ensemble, not sixty successive solves.
+requests, then all are answered together: sixty searches cost sixty lanes of one ensemble, not sixty successive solves.
 Only one search runs at a time, in a fixed order, so the results do not depend on the threads.
 """
 

@@ -25,7 +25,7 @@ _PER_VARIABLE, _PER_FILE = 8192, 65536
 ABANDONED_AGE = 2 * 86400.0
 """Age in s above which a draft counts as abandoned: on a shared disk, it is unknown which processes still run."""
 _AT_ONCE = 16
-"""Largest number of files that are flushed at once."""
+"""Largest number of files that are flushed in parallel."""
 _LONGEST_ENDING = 50
 """Characters of the ending of a draft's name: names may have 255 bytes, and a character up to four."""
 _OF_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
@@ -108,7 +108,7 @@ def in_its_folder(path: str | os.PathLike[str]) -> pathlib.Path:
 
 
 def flush(*paths: pathlib.Path) -> None:
-    """Flushes files and folders to the disk, several at once, which takes hardly longer than one.
+    """Flushes files and folders to the disk, several in parallel, which takes hardly longer than one.
 
     Raises:
         OSError: if one cannot be flushed.

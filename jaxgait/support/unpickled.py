@@ -50,7 +50,7 @@ def _loses_fields(kind: type) -> bool:
 
 
 def _made_again(kind: type) -> type:
-    """A subclass with the same fields, name and constructor; its instances are sent back as of the original class."""
+    """A subclass with the same fields, name and constructor; its instances are pickled as the original class's."""
     own: dict[str, Any] = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
     own |= {"__init__": kind.__init__, "__reduce__": lambda one: (_bare, (kind,), vars(one))}
     with without_library_warnings():  # equinox assumes that a given constructor skips `__post_init__`
