@@ -133,8 +133,8 @@ def ensemble(
             (not for measures that are defined for early ends).
         UserWarning: if members of a scan in float32 had to be computed in float64, if a store has other batches, for
             equations that return few digits, for derivatives through explicit steps of a stiff model, for derivatives
-            that are lost or all exactly 0, for states that grow without bound, and for runs that began at or beyond an
-            event that never happened.
+            that are lost, all exactly 0 or at odds with the values of neighbouring members, for states that grow
+            without bound, and for runs that began at or beyond an event that never happened.
         jaxgait.plausible.ImplausibleValue: for values that are probably in another unit.
 
     Raises:
