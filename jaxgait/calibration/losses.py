@@ -91,7 +91,7 @@ class Loss:
         """Ratio of the standard errors to those of least squares with the given noise; 1 for the linear loss.
 
         Args:
-            r: weighted residuals at the best fit.
+            r: weighted residuals at the best fit; no dimension.
             degrees: degrees of freedom.
         """
         if not self.robust:

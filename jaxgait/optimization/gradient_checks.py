@@ -149,7 +149,7 @@ class Guard:
         self._right: np.ndarray | None = None
 
     def __call__(self, points: Float[np.ndarray, "p n"]) -> Evaluated:
-        """The evaluation of points of the unit box.
+        """The evaluation of points of the unit box (no dimension).
 
         Raises:
             UnreliableGradient: if the gradient proves unreliable.

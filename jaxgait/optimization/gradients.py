@@ -99,8 +99,7 @@ def evaluator_for(
 
     All starts share it, because objectives of gaits and of runs are not comparable: if a gait is found from at least
     one start (in all scenarios), starts without a gait fail. With a return map, the gradient is that of its gait. If
-    `wanted` is None, there are no derivatives. `step` is that of central differences, as a fraction of the box (no
-    dimension).
+    `wanted` is None, there are no derivatives. `step`, of central differences, is a fraction of the box (no dimension).
 
     Raises:
         ValueError: for an unknown gradient, and for "gait" or a return map if no periodic gait is possible.
