@@ -16,15 +16,15 @@ from jaxgait.calibration.conditions import Conditions, Given
 from jaxgait.calibration.measured import CURVES, MeasuredCurve, MeasuredData, measured_curve
 from jaxgait.calibration.problem import Curve, Output, Problem, TrialData, interpolation, simulated
 from jaxgait.elements import array_of, within_arrays
-from jaxgait.ensembles.batch import model_of, own_value
+from jaxgait.ensembles.addresses import INITIAL, model_of, own_value, parted
 from jaxgait.ensembles.conversion import value_in_unit
-from jaxgait.ensembles.members import INITIAL, check_members, zipped
+from jaxgait.ensembles.members import check_members, zipped
 from jaxgait.model import Model, as_model
 from jaxgait.optimization.evaluate import Evaluator
 from jaxgait.optimization.gait import PeriodicGait
 from jaxgait.optimization.gradients import Task, evaluator_for
 from jaxgait.optimization.recheck import Finer
-from jaxgait.optimization.space import Space, given_start, parted
+from jaxgait.optimization.space import Space, given_start
 from jaxgait.parameters import ParameterError
 from jaxgait.plausible import ImplausibleValue
 from jaxgait.run import Sampling

@@ -15,8 +15,8 @@ from jaxgait.cli.following import caveats, improvement
 from jaxgait.cli.options import RUN, given
 from jaxgait.cli.page import listed, page, paragraph, picture, starts_table, table
 from jaxgait.cli.running import last_strides, possible_measures
-from jaxgait.ensembles.batch import member_of
-from jaxgait.ensembles.members import INITIAL, as_members
+from jaxgait.ensembles.addresses import INITIAL, member_of
+from jaxgait.ensembles.members import as_members
 from jaxgait.measure import known
 from jaxgait.model import Model
 from jaxgait.optimization.basins import describe_basins

@@ -15,13 +15,13 @@ from jaxgait.cli.console import DONE, NOT_ALL, note, write_json
 from jaxgait.cli.fit_page import Known
 from jaxgait.cli.records import how_run, origin
 from jaxgait.cli.running import fixed_start, mechanisms
+from jaxgait.ensembles.addresses import parted
 from jaxgait.ensembles.labels import described_value
 from jaxgait.model import Model
 from jaxgait.motion import MotionFormatError
 from jaxgait.motion.embedded import REFERENCE_GAITS
 from jaxgait.motion.naming import motion_drive
 from jaxgait.motion.text import distinct
-from jaxgait.optimization.space import parted
 from jaxgait.parameters import ParameterError, parameters
 from jaxgait.run import Sampling
 from jaxgait.support import checks, files

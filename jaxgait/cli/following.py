@@ -14,7 +14,8 @@ from jaxgait.cli import parsing
 from jaxgait.cli.options import FRONT_POINTS, RUN, FollowUpOptions, given
 from jaxgait.cli.records import length
 from jaxgait.ensembles import ensemble, grid, summary
-from jaxgait.ensembles.members import INITIAL, as_members, constant
+from jaxgait.ensembles.addresses import INITIAL
+from jaxgait.ensembles.members import as_members, constant
 from jaxgait.ensembles.realism import expecting, unrealistic
 from jaxgait.measure import Measure, Measures, observer
 from jaxgait.model import Model

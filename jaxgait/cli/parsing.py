@@ -20,8 +20,8 @@ import numpy as np
 
 from jaxgait.cli import distributions
 from jaxgait.cli.console import STDOUT
+from jaxgait.ensembles.addresses import INITIAL, shape_of
 from jaxgait.ensembles.labels import described_value
-from jaxgait.ensembles.members import INITIAL, shape_of
 from jaxgait.ensembles.spacing import Log, check_positive
 from jaxgait.fields import choices as alternatives
 from jaxgait.fields import replaced

@@ -13,22 +13,20 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike, Float
 
-from jaxgait.elements import declared, value_named
-from jaxgait.ensembles.members import DRIVE, INITIAL, drive_number, value_at
+from jaxgait.ensembles.addresses import member_of, own_value
 from jaxgait.measure import Observe, mask, observed
-from jaxgait.model import Model, State
+from jaxgait.model import Model
 from jaxgait.native import Lanes, Program, lanes_of, looped, native, program_for_all_values, program_of
 from jaxgait.native.identity import identity
 from jaxgait.native.lru_cache import LRUCache
 from jaxgait.native.stored import afresh, signature
-from jaxgait.parameters import parameters, with_parameters
 from jaxgait.run import Run, Sampling
 from jaxgait.scheme import Scheme, with_numbers, without_numbers
 from jaxgait.solve.dataset import with_phase
 from jaxgait.solve.guards import phases
 from jaxgait.solve.names import PHASE
 from jaxgait.solve.smooth import REDUNDANT_CHECKS
-from jaxgait.states import state_variables, with_state_variables
+from jaxgait.states import state_variables
 from jaxgait.support import checks, machine
 
 FORWARD_UP_TO = 128
@@ -183,40 +181,6 @@ def _histories(run: Run, job: Job) -> dict[str, Array]:
 def _events(run: Run) -> dict[str, Array]:
     """Times and kinds of the events; empty if none were recorded."""
     return {} if run.trajectory.events is None else {"event_time": run.events.t, "event_kind": run.events.kind}
-
-
-def member_of(model: Model, values: dict[str, Array]) -> tuple[Model, State]:
-    """The model of one member and its initial state; for the arguments see `run_member`."""
-    known = declared(parameters(model), values)
-    changed = {n: x for n, x in values.items() if n.startswith(INITIAL) and n not in known}
-    model = model_of(model, {n: x for n, x in values.items() if n not in changed})
-    return model, with_state_variables(model.initial_state(), {n.removeprefix(INITIAL): x for n, x in changed.items()})
-
-
-def model_of(model: Model, values: Mapping[str, ArrayLike]) -> Model:
-    """The model with these values of its parameters and of numbers of its motion, each of the same shape as before."""
-    known = declared(parameters(model), values)
-    moved = {n: x for n, x in values.items() if n not in known}
-    model = with_parameters(model, {n: x for n, x in values.items() if n in known})
-    if moved:
-        model = eqx.tree_at(lambda m: [value_at(m, n) for n in moved], model, list(moved.values()))
-    return model
-
-
-def own_value(model: Model, name: str, y0: State | None = None) -> Array:
-    """The model's own value of a parameter, a number of its motion or a component of its initial state, in its unit.
-
-    Args:
-        model: the mechanism, such as the one that `member_of` returns.
-        name: the dotted name.
-        y0: the initial state; None: the model's own.
-    """
-    if found := declared(parameters(model), [name]):
-        return jnp.asarray(found[name].value, dtype=float)
-    if name.startswith(DRIVE):
-        return jnp.asarray(drive_number(model, name), dtype=float)
-    y0 = model.initial_state() if y0 is None else y0
-    return value_named(state_variables(y0), name.removeprefix(INITIAL))
 
 
 def shapes(model: Model, values: Mapping[str, ArrayLike], job: Job) -> dict[str, dict[str, jax.ShapeDtypeStruct]]:

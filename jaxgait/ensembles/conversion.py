@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from jaxgait.ensembles.addresses import shape_of
 from jaxgait.ensembles.labels import described_value
-from jaxgait.ensembles.members import Members, shape_of
+from jaxgait.ensembles.members import Members
 from jaxgait.model import Model
 from jaxgait.parameters import in_own_unit
 from jaxgait.support import xr

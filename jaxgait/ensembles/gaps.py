@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import jax
 import numpy as np
 
-from jaxgait.ensembles.batch import member_of
+from jaxgait.ensembles.addresses import member_of
 from jaxgait.ensembles.labels import summary
 from jaxgait.model import Model
 from jaxgait.outcome import COMPLETED_TEXT, INVALID_TEXT, IncompleteRun, Outcome, failures

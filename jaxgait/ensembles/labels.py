@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxgait.elements import declared
+from jaxgait.ensembles.addresses import DRIVE, INITIAL
 from jaxgait.ensembles.checksums import COMPLETE
-from jaxgait.ensembles.members import DRIVE, INITIAL, MOTIONS, PERSON, VALUES
+from jaxgait.ensembles.members import MOTIONS, PERSON, VALUES
 from jaxgait.ensembles.plan import Plan, stem
 from jaxgait.model import Model, Variable
 from jaxgait.outcome import COMPLETED_TEXT, INVALID, INVALID_TEXT, failures

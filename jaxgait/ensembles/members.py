@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxgait.elements import array_of, declared, no_element, value_named, within_arrays
+from jaxgait.elements import array_of, declared, within_arrays
+from jaxgait.ensembles.addresses import DRIVE, INITIAL, parted, shape_of
 from jaxgait.ensembles.columns import (
     Axes,
     aligned,
@@ -37,20 +37,14 @@ from jaxgait.ensembles.columns import (
     warn_of_values,
 )
 from jaxgait.model import Model
-from jaxgait.parameters import ParameterError, check_value, parameter_info, parameters, with_parameters
+from jaxgait.parameters import ParameterError, check_value, parameters, with_parameters
 from jaxgait.plausible import ImplausibleValue
-from jaxgait.precision import cast
 from jaxgait.solve.checks import check_start_values
-from jaxgait.states import component_labelled, state_variables
-from jaxgait.support import checks, machine, xr
+from jaxgait.states import state_variables
+from jaxgait.support import machine, xr
 from jaxgait.support.checks import by_name, shown
 from jaxgait.support.notes import without_warnings
 
-INITIAL = "initial."
-"""Prefix that addresses a component of the initial state instead of a parameter."""
-
-DRIVE = "drive."
-"""Prefix that addresses a number of the motion that drives a model, such as "drive.thigh.a" (see `walks`)."""
 PERSON = "subject"
 """The dimension of members that walk with the motions of several people."""
 MOTIONS = "motions"
@@ -387,7 +381,7 @@ def check_values(model: Model, given: Mapping[str, Any]) -> None:
             varied[name] = values
         elif not np.isfinite(values).all():
             raise ParameterError(f"{name!r} must be finite, got {np.extract(~np.isfinite(values), values)[0]}")
-    start = {n.removeprefix(INITIAL): x for n, x in given.items() if n.startswith(INITIAL)}
+    start = parted(model, given)[1]
     own = state_variables(model.initial_state()) if any(array_of(n) != n for n in start) else {}
     warn_of_values(model, varied)
     check_start_values(model, within_arrays(start, own))
@@ -395,71 +389,6 @@ def check_values(model: Model, given: Mapping[str, Any]) -> None:
         changed = with_parameters(model, varied)
         changed.validate()
         changed.validate_start(start)
-
-
-def drive_number(model: Model, name: str) -> Any:
-    """The number or array at a name such as "drive.thigh.a" in a driven model's motion, in its own unit.
-
-    Raises:
-        ParameterError: if the model is not driven, or its motion has no such number.
-    """
-    try:
-        found = value_at(model, array_of(name))
-    except (AttributeError, IndexError, ValueError, TypeError):
-        found = None
-    if not isinstance(found, float | int | np.ndarray | np.floating | jax.Array):
-        raise ParameterError(
-            f"the motion of {type(model).__name__} has no number {name!r}: see jaxgait.ensembles.walks"
-        )
-    if array_of(name) != name:
-        raise ParameterError(f"{name!r} is an element of an array of the motion: give all of {array_of(name)!r}")
-    return found
-
-
-def value_at(model: Any, name: str) -> Any:
-    """The value at a dotted name in a tree of modules and tuples, of any type and in its own unit."""
-    step = lambda owner, key: owner[int(key)] if isinstance(owner, tuple) and key.isdecimal() else getattr(owner, key)
-    return functools.reduce(step, name.split("."), model)
-
-
-def shape_of(model: Model, name: str) -> tuple[int, ...]:
-    """Shape of the value at a name: a parameter, a component of the initial state, or a number of the motion.
-
-    Raises:
-        ParameterError: for an unknown name, with the nearest valid ones, and for parameters that are not real numbers.
-    """
-    if not declared(parameters(model), [name]):
-        if name.startswith(DRIVE):
-            return np.shape(drive_number(model, name))
-        if name.startswith(INITIAL):
-            return np.shape(initial_value(model, name.removeprefix(INITIAL)))
-    value = parameter_info(model, name).value
-    if not _is_real(value):
-        value = parameter_info(cast(model), name).value  # integers for real parameters, as in Bungee(mass=80)
-    if not _is_real(value):
-        raise ParameterError(f"{name!r} is not a real number ({value!r}) and cannot vary within an ensemble")
-    return np.shape(value)
-
-
-def _is_real(value: Any) -> bool:
-    return all(isinstance(leaf, float | np.ndarray | np.floating | jax.Array) for leaf in jax.tree.leaves(value))
-
-
-def initial_value(model: Model, component: str) -> Any:
-    """The model's own value of a component of its initial state, in its unit.
-
-    Raises:
-        ParameterError: for an unknown component, with the nearest known ones.
-    """
-    components = state_variables(model.initial_state())
-    found = value_named(components, component)
-    if found is None:
-        if wrong := no_element("", INITIAL + component, {INITIAL + n: x for n, x in components.items()}):
-            raise ParameterError(wrong)
-        nearest = checks.nearest(INITIAL + component, [INITIAL + name for name in sorted(components)])
-        hint = component_labelled(model, component, INITIAL) or nearest
-        raise ParameterError(f"the state of {type(model).__name__} has no component {component!r}: {hint}")
-    return found
 
 
 def check_memory(shape: tuple[int, ...], entries: list[int], copies: int = 1) -> None:

@@ -21,7 +21,8 @@ import numpy as np
 
 from jaxgait import precision as precisions
 from jaxgait.definition import RESERVED_RESULTS
-from jaxgait.ensembles.batch import BEYOND, DIRECTIONS_PER_LANE, Job, compile_batch, member_of, run_batch, shapes
+from jaxgait.ensembles.addresses import member_of
+from jaxgait.ensembles.batch import BEYOND, DIRECTIONS_PER_LANE, Job, compile_batch, run_batch, shapes
 from jaxgait.ensembles.members import Members
 from jaxgait.model import Model, Variable
 from jaxgait.native import Lanes

@@ -18,11 +18,11 @@ from jaxgait import precision as precisions
 from jaxgait import registry
 from jaxgait.contents import restored
 from jaxgait.elements import array_of
+from jaxgait.ensembles.addresses import INITIAL, model_of, parted
 from jaxgait.ensembles.agreement import CAUSES, disagreement
-from jaxgait.ensembles.batch import member_of, model_of
 from jaxgait.ensembles.driver import ensemble
 from jaxgait.ensembles.labels import status_codes
-from jaxgait.ensembles.members import INITIAL, MOTIONS, VALUES, zipped
+from jaxgait.ensembles.members import MOTIONS, VALUES, zipped
 from jaxgait.ensembles.results import check_coordinates, flat, is_run, members_dims, open_result, rebuilt
 from jaxgait.ensembles.walks import recorded, recorded_motions
 from jaxgait.model import Model
@@ -34,7 +34,7 @@ from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.schemes import scheme_for
 from jaxgait.solve.simulate import simulate
 from jaxgait.solve.smooth import MAX_EVENTS, Smooth
-from jaxgait.states import state_variables
+from jaxgait.states import state_variables, with_state_variables
 from jaxgait.support import xr
 from jaxgait.support.checks import by_name, of_class, warn_user
 from jaxgait.support.notes import without_warnings
@@ -76,7 +76,7 @@ class Recipe:
 
     def member_model(self, member: int) -> Model:
         """The mechanism of one member."""
-        own = {n: x for n, x in self.of(member).items() if not n.startswith(INITIAL)}
+        own = parted(self.model, self.of(member))[0]
         if self.motions is None:
             return model_of(self.model, own)
         return model_of(restored(self.model, {"drive": self.motions[member]}), own)
@@ -128,8 +128,9 @@ class Recipe:
 
     def _start(self, member: int) -> dict[str, Any]:
         with precisions.use("float64"):  # otherwise JAX would round the start
-            started = {n: jnp.asarray(x) for n, x in self.of(member).items() if n.startswith(INITIAL)}
-            return {"initial_state": member_of(self.member_model(member), started)[1]} if started else {}
+            start = {n: jnp.asarray(x) for n, x in parted(self.model, self.of(member))[1].items()}
+            y0 = self.member_model(member).initial_state()
+            return {"initial_state": with_state_variables(y0, start)} if start else {}
 
 
 def scan_recipe(scan: xr.Dataset, model: Model | None = None) -> Recipe:

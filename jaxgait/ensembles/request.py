@@ -13,11 +13,12 @@ from jaxtyping import Bool, Float
 from jaxgait import precision as precisions
 from jaxgait.definition import RESERVED_RESULTS, check_variable
 from jaxgait.elements import declared
-from jaxgait.ensembles.batch import FORWARD_UP_TO, Job, model_of
+from jaxgait.ensembles.addresses import DRIVE, model_of, parted, shape_of
+from jaxgait.ensembles.batch import FORWARD_UP_TO, Job
 from jaxgait.ensembles.columns import one_of
 from jaxgait.ensembles.conversion import in_own_units
 from jaxgait.ensembles.labels import descriptions
-from jaxgait.ensembles.members import DRIVE, INITIAL, Members, as_members, check_members, shape_of
+from jaxgait.ensembles.members import Members, as_members, check_members
 from jaxgait.ensembles.plan import (
     Plan,
     batch_size,
@@ -70,7 +71,7 @@ def planned(request: Mapping[str, Any], extent: Mapping[str, np.ndarray] | None 
     with precisions.use(precision):
         cast = precisions.cast(model)
         check_equations(cast)
-        warn_of_start(cast, {n.removeprefix(INITIAL) for n in members.values if n.startswith(INITIAL)})
+        warn_of_start(cast, {*parted(model, members.values)[1]})
     sampling = spaced(unspaced, model, among if extent is None else extent)
     observe = observe.checked(sampling) if hasattr(observe, "checked") else observe
     retry, trajectories = checks.flag("retry", request["retry"]), _kept(request["trajectories"])
@@ -222,7 +223,7 @@ def spaced(sampling: Sampling, model: Model, values: Mapping[str, np.ndarray]) -
 
 def _spacings(sampling: Sampling, model: Model, values: Mapping[str, np.ndarray]) -> Float[np.ndarray, " members"]:
     """Times in s between samples of each member; empty if they cannot differ. `values` by name: (members, ...)."""
-    varied = {name: x for name, x in values.items() if not name.startswith(INITIAL)}
+    varied = parted(model, values)[0]
     if not varied:
         return np.zeros(0)
     with precisions.use("float64"):

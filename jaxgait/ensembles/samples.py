@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxgait.ensembles.addresses import INITIAL, initial_value
 from jaxgait.ensembles.columns import Axes, named, numbers, units_of
-from jaxgait.ensembles.members import INITIAL, SAMPLED, Members, along, check_memory, initial_value
+from jaxgait.ensembles.members import SAMPLED, Members, along, check_memory
 from jaxgait.ensembles.spacing import (
     SOBOL_LENGTH,
     Log,

@@ -21,7 +21,8 @@ import jax
 import numpy as np
 
 from jaxgait.contents import contents, restored
-from jaxgait.ensembles.members import DRIVE, MOTIONS, PERSON, Members, drive_number
+from jaxgait.ensembles.addresses import DRIVE, drive_number
+from jaxgait.ensembles.members import MOTIONS, PERSON, Members
 from jaxgait.model import Model, as_model
 from jaxgait.motion import MotionWarning
 from jaxgait.motion.drive import FourierSeries, GaitDrive

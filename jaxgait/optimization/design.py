@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from jaxgait.elements import array_of
+from jaxgait.ensembles.addresses import parted
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.labels import described_value
 from jaxgait.ensembles.members import Members, as_members
@@ -35,7 +36,7 @@ from jaxgait.optimization.optimum import Optimum
 from jaxgait.optimization.recheck import Finer
 from jaxgait.optimization.scenarios import Scenarios
 from jaxgait.optimization.search import Search
-from jaxgait.optimization.space import Box, Starts, finite_number, parted, search_space
+from jaxgait.optimization.space import Box, Starts, finite_number, search_space
 from jaxgait.parameters import ParameterError, in_own_unit, parameter_info, with_parameters
 from jaxgait.report import labels
 from jaxgait.run import Sampling

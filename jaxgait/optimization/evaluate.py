@@ -15,7 +15,8 @@ import scipy
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgait import precision
-from jaxgait.ensembles.batch import own_value, run_member
+from jaxgait.ensembles.addresses import own_value
+from jaxgait.ensembles.batch import run_member
 from jaxgait.ensembles.driver import plan_of
 from jaxgait.ensembles.members import Members, constant, zipped
 from jaxgait.ensembles.plan import LANES, Plan

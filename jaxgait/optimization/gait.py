@@ -31,7 +31,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 from jaxgait import precision
-from jaxgait.ensembles.batch import member_of
+from jaxgait.ensembles.addresses import member_of
 from jaxgait.ensembles.plan import LANES, default_workers
 from jaxgait.ensembles.request import spaced
 from jaxgait.ensembles.spacing import Spacing

@@ -13,12 +13,13 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from jaxgait import precision
-from jaxgait.ensembles.members import INITIAL, Members
+from jaxgait.ensembles.addresses import is_start, parted
+from jaxgait.ensembles.members import Members
 from jaxgait.model import Model
 from jaxgait.optimization.evaluate import DIFFERENCE_STEP, SINCE, Differences, Extra, Runs, Transient, Values
 from jaxgait.optimization.gait import PeriodicGait, point_size
 from jaxgait.optimization.goals import Goal
-from jaxgait.optimization.space import Space, parted
+from jaxgait.optimization.space import Space
 from jaxgait.run import NotRecorded, Sampling
 from jaxgait.solve.periodic import SectionMap
 from jaxgait.solve.schemes import scheme_for
@@ -85,7 +86,7 @@ class Task(NamedTuple):
         """Names of the components of the initial state that are given, searched for, or varied between conditions."""
         varied = [] if self.scenarios is None else [name for name in self.scenarios.members.values]
         searched = parted(self.model, dict.fromkeys(self.space.names))[1]
-        return [*self.fixed, *(name for name in varied if name.startswith(INITIAL)), *searched]
+        return [*self.fixed, *(name for name in varied if is_start(self.model, name)), *searched]
 
     def combined(self, runs: Runs) -> Runs:
         """Runs under all conditions together; values in the units of measures."""

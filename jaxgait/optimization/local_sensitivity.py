@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Bool, Float
 
 from jaxgait.elements import array_of, value_named
+from jaxgait.ensembles.addresses import parted
 from jaxgait.ensembles.driver import check_run
 from jaxgait.ensembles.members import Members, as_members
 from jaxgait.model import Model, as_model
@@ -23,7 +24,7 @@ from jaxgait.optimization.gradient_checks import MAX_DEVIATION
 from jaxgait.optimization.gradients import Task, begun, evaluator_for
 from jaxgait.optimization.methods import NEGLIGIBLE
 from jaxgait.optimization.scenarios import Scenarios
-from jaxgait.optimization.space import Space, given_start, parted, variable
+from jaxgait.optimization.space import Space, given_start, variable
 from jaxgait.optimization.statuses import sentence
 from jaxgait.outcome import NoResult, Outcome
 from jaxgait.parameters import ParameterError, ParameterInfo, is_real, parameters, with_parameters

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from jaxgait.ensembles.addresses import parted
 from jaxgait.model import Model
 from jaxgait.optimization.checkpoint import Checkpoint, Row
 from jaxgait.optimization.epigraph import RAISED, with_epigraph
@@ -28,7 +29,7 @@ from jaxgait.optimization.request_batching import Ask, together
 from jaxgait.optimization.search_record import Recorder, SearchRecord
 from jaxgait.optimization.search_tables import tabulate_ends, tabulate_history, tabulate_scenarios
 from jaxgait.optimization.search_text import endings, lost_gradients, rejection_of, unverified
-from jaxgait.optimization.space import Space, parted
+from jaxgait.optimization.space import Space
 from jaxgait.optimization.statuses import brief
 from jaxgait.parameters import with_parameters
 from jaxgait.support.notes import waiting

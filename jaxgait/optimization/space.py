@@ -5,22 +5,21 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy
 from jaxtyping import Float
 
 from jaxgait import precision
-from jaxgait.elements import declared
-from jaxgait.ensembles.batch import own_value
+from jaxgait.ensembles.addresses import INITIAL, is_start, own_value, shape_of
 from jaxgait.ensembles.conversion import value_in_unit
 from jaxgait.ensembles.labels import described_value
-from jaxgait.ensembles.members import INITIAL, check_values, shape_of
+from jaxgait.ensembles.members import check_values
 from jaxgait.ensembles.spacing import Log, Spacing, check_positive, is_distribution, range_text
 from jaxgait.ensembles.validity import accepted, rejection
 from jaxgait.model import Model
-from jaxgait.parameters import ParameterError, ParameterInfo, check_value, in_own_unit, parameter_info, parameters
+from jaxgait.parameters import ParameterError, ParameterInfo, check_value, in_own_unit, parameter_info
 from jaxgait.plausible import warn_implausible
 from jaxgait.support import checks
 
@@ -28,7 +27,6 @@ Box: TypeAlias = Mapping[str, Any]
 """Bounds (low, high) by dotted name (see `Space`), each in the unit of what it names, or labelled with another; as
 `jaxgait.Log` for a search in the logarithm."""
 Starts: TypeAlias = int | Sequence[Mapping[str, Any]]
-T = TypeVar("T")
 
 _OFF_THE_WALLS = 0.1
 """Distance of Sobol points from each bound, as a fraction of the box, because gradients may break off there."""
@@ -52,27 +50,13 @@ def variable(model: Model, name: str) -> ParameterInfo:
         >>> print(variable(Bungee(), "mass").unit, variable(Bungee(), "initial.x").value)
         kg -30.0
     """
-    if not _is_start(model, name):
+    if not is_start(model, name):
         return parameter_info(model, name)
     shape_of(model, name)  # raises an error for an unknown component
     label = described_value(model, name)
     with precision.use("float64"):
         own = np.asarray(own_value(model, name), float)
     return ParameterInfo(own, label.get("units", ""), label.get("long_name", "component of the initial state"))
-
-
-def parted(model: Model, values: Mapping[str, T]) -> tuple[dict[str, T], dict[str, T]]:
-    """Splits values by dotted name into parameters and components of the initial state (by their names in the state).
-
-    Examples:
-        >>> from jaxgait import Bungee
-        >>> from jaxgait.optimization.space import parted
-        >>> parted(Bungee(), {"mass": 70.0, "initial.v": 3.0})
-        ({'mass': 70.0}, {'v': 3.0})
-    """
-    start = {name: x for name, x in values.items() if _is_start(model, name)}
-    own = {name: x for name, x in values.items() if name not in start}
-    return own, {name.removeprefix(INITIAL): x for name, x in start.items()}
 
 
 def given_start(model: Model, initial: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -92,10 +76,6 @@ def given_start(model: Model, initial: Mapping[str, Any] | None) -> dict[str, An
         raise ParameterError(f"{what}, got {checks.shown(initial)}")
     named = {f"{INITIAL}{name}": value for name, value in (initial or {}).items()}
     return {name: value_in_unit(model, name, value) for name, value in named.items()}
-
-
-def _is_start(model: Model, name: Any) -> bool:
-    return isinstance(name, str) and name.startswith(INITIAL) and not declared(parameters(model), [name])
 
 
 COLUMNS = frozenset(
@@ -242,7 +222,7 @@ class Space:
 
 
 def _bounds(model: Model, name: str, pair: Any, starting: bool) -> tuple[float, float] | Log:
-    info, start = variable(model, name), _is_start(model, name)
+    info, start = variable(model, name), is_start(model, name)
     if start and not starting:
         instead = "declare a parameter that initial_state() returns"
         raise ParameterError(f"{name!r} is a component of the initial state, not a parameter: {instead}")

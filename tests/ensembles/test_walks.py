@@ -12,7 +12,8 @@ import xarray as xr
 from jaxgait import cli, ensemble
 from jaxgait.cli import console
 from jaxgait.ensembles import grid, people, product, single_strides
-from jaxgait.ensembles.members import check_members, drive_number
+from jaxgait.ensembles.addresses import drive_number
+from jaxgait.ensembles.members import check_members
 from jaxgait.measure import Measure, MeasureError
 from jaxgait.models import Bungee, Prosthesis
 from jaxgait.models.prosthesis import fitting

@@ -12,7 +12,7 @@ import numpy as np
 import jaxgait
 from jaxgait import registry
 from jaxgait.contents import contents
-from jaxgait.ensembles.members import INITIAL
+from jaxgait.ensembles.addresses import parted
 from jaxgait.ensembles.recipe import Recipe
 from jaxgait.model import Model
 from jaxgait.parameters import parameters
@@ -31,8 +31,7 @@ def lines(recipe: Recipe, attempt: int = 0) -> dict[str, str]:
     own = _own(recipe)
     if own is None:
         return {"python": _from_file(recipe), "shell": ""}
-    plain = {n: x for n, x in own.items() if not n.startswith(INITIAL)}
-    started = {n.removeprefix(INITIAL): x for n, x in own.items() if n.startswith(INITIAL)}
+    plain, started = parted(recipe.model, own)
     out = "member_{{member}}.nc" if recipe.dims else "again.nc"  # a single run has no number
     shell = _shell(recipe.known_as, plain, started, options, out) if recipe.known_as else ""
     return {"python": _python(recipe.model, plain, started, options), "shell": shell}
