@@ -11,9 +11,9 @@ XLA.
 kernel. A member that finishes leaves its lane of a vector to the next one, so that none waits for another. On GPUs
 every member is a thread of such a kernel.
 
-There are two compilers because a program has both parts. What is outside loops, and loops with operations that `looped`
-lacks, is left to `native`, which sees the whole batch; a loop's values would go through memory between its iterations.
-They share the instructions, the elementary functions and the calls.
+There are two compilers because a program needs both. `native` sees the whole batch and compiles what is outside loops,
+and loops with operations that `looped` lacks; it would pass a loop's values through memory between its iterations. They
+share the instructions, the elementary functions and the calls.
 
     blocks, regions, kernel          straight-line code, its parts that become kernels, their LLVM code
     instructions                     LLVM instructions for vectors of members

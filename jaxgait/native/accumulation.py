@@ -83,7 +83,7 @@ def _is_linear(code: Code, loop: PartLoop, zeros: set[int]) -> bool:
             if not keeps_linear(s, hits, zeros) or not positions.isdisjoint(s.inputs):
                 return False
             tangents.add(s.output)
-        elif not isinstance(s, Write) or hits[0] or any(hits[2:]):  # (positions, and whether)
+        elif not isinstance(s, Write) or hits[0] or any(hits[2:]):  # (position, condition: no tangents)
             return False
     return True
 
@@ -212,7 +212,7 @@ class _Accumulating:
         return [*self._factors.statements, self._loop._replace(body=tuple(body))]
 
     def _enter(self, s: Statement) -> Statement | int:
-        """Takes a statement apart: linear ones are known by their terms, others stay."""
+        """Records the terms of a linear statement and returns its value; returns any other statement itself."""
         if isinstance(s, Operation):
             self._tangents.add(s.output)
             if (terms := self._sum_of(s)) is not None:
@@ -377,6 +377,6 @@ FOLDED = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divid
 
 
 def _cost(terms: Terms) -> int:
-    """Operations that a sum takes; a product and a sum are one."""
+    """Operations that a sum takes; a fused product and sum count as one."""
     plain = sum(f.value is None for f in terms.values())
     return len(terms) - plain + max(0, plain - 1)

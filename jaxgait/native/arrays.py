@@ -2,7 +2,7 @@
 
 A rule takes the reader (`jaxgait.native.reading.Reader`), the equation and its inputs, arrays of numbered values.
 
-Small linear systems are solved likewise, by elimination with partial pivoting: n cubed operations.
+Small linear systems are also solved scalar by scalar, by elimination with partial pivoting: n cubed operations.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jaxgait.native.code import Unsupported
 MAX_ROWS = 20
 """Largest number of rows of a matrix that a kernel solves."""
 MAX_CREATED = 4096
-"""Largest number of elements of an array that repeats others."""
+"""Largest number of elements of an array that broadcasting creates."""
 
 
 def _lu(reader: Any, e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
@@ -47,7 +47,7 @@ def _lu(reader: Any, e: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
 
 
 def _largest(reader: Any, column: Sequence[int], first: int, kind: Any, dtype: Any) -> int:
-    """The row of the largest number from `first` on; of equal ones the first."""
+    """Row of the number of largest magnitude in a column that starts at row `first`; the first of equal ones."""
     best, where = reader.number("abs", [column[0]], dtype), reader.constant(first, kind)
     for i, v in enumerate(column[1:], start=first + 1):
         size = reader.number("abs", [v], dtype)
@@ -87,7 +87,7 @@ def _substituted(reader: Any, a: np.ndarray, x: list[int], lower: bool, unit: bo
 
 
 def _solve(reader: Any, e: Any, inputs: Sequence[Any]) -> Sequence[Any]:
-    """A solve whose derivative rule is no longer needed."""
+    """Inlines the solver of a linear solve, whose derivative rule is no longer needed."""
     lengths, program = e.params["const_lengths"], e.params["jaxprs"].solve
     first = lengths.matvec + lengths.vecmat
     right = inputs[first + lengths.solve + lengths.transpose_solve :]
@@ -116,7 +116,7 @@ def _broadcast(_: Any, e: Any, inputs: Sequence[Any]) -> Any:
 
 
 def _spread(x: np.ndarray, shape: Sequence[int], axes: Sequence[int]) -> np.ndarray:
-    """An array repeated to a shape, in which its own axes are `axes`."""
+    """An array broadcast to a shape, in which its own axes are `axes`."""
     if math.prod(shape) > MAX_CREATED:
         raise Unsupported(f"creation of an array of {math.prod(shape)} numbers")
     wide = [1] * len(shape)
@@ -163,7 +163,7 @@ def _select(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
         return reader.elementwise(e, [which, *cases])
 
     def chosen(number: int, *values: int) -> int:
-        """One of several numbers, the first or last for positions beyond them: a batched branch of JAX."""
+        """The value at a position, which is clamped to the first or last, as in JAX's batched branches."""
         found, *rest = values
         for i, v in enumerate(rest, start=1):
             reached = reader.number("ge", [number, reader.constant(i, of)], bool)
@@ -219,7 +219,7 @@ def _gather(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
 
 
 def _window(x: Any, others: Sequence[int], axes: Sequence[int]) -> dict[int, int]:
-    """For each axis of an array that a window extends along, all but `others`, the axis of the windows."""
+    """Maps the axes of an array that windows extend along (all but `others`) to axes of the array of windows."""
     return dict(zip((a for a in range(len(x.shape)) if a not in others), axes, strict=True))
 
 
@@ -234,7 +234,7 @@ def _gathered(reader: Any, e: Any, x: Any, vector: Any, axes: Any, sizes: Any, o
 
 
 def _started(reader: Any, shape: Any, vector: Any, axes: Any, sizes: Any) -> tuple[list[int], int | None]:
-    """Start of a window, moved into the array, and whether it was inside."""
+    """Start of a window, clamped to lie in the array, and whether it did so already."""
     start, inside = [reader.constant(0, np.int64)] * len(shape), None
     for k, axis in enumerate(axes):
         v, last = int(vector[k]), shape[axis] - sizes[axis]
@@ -266,7 +266,7 @@ def _scatter(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
 
 
 SCATTERED = {"scatter": "", **{f"scatter{c}{name}": name for c in "-_" for name in ("add", "mul", "min", "max")}}
-"""What new elements are joined with old ones by; nothing if they take their place."""
+"""Operation that combines a new element with the old one; empty if it replaces it."""
 
 REDUCED = {
     "reduce_sum": "add",
@@ -277,7 +277,7 @@ REDUCED = {
     "reduce_or": "or",
 }
 OF_NOTHING = {"add": 0, "mul": 1, "and": -1, "or": 0}
-"""Results of no numbers; -1 has all bits, and is true."""
+"""Results of reductions over no numbers; -1 has all bits set, and is true."""
 
 
 def _reduce(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
@@ -312,7 +312,7 @@ def _cumulated(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
 
 
 def _arg(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
-    """Index of the first smallest or largest number; NaN counts as one."""
+    """Index of the first smallest or largest number; a NaN counts as such a number."""
     x, (axis,), to = _cells(e, inputs[0]), e.params["axes"], e.outvars[0].aval.dtype
     lines, better = np.moveaxis(x, axis, -1), "lt" if e.primitive.name == "argmin" else "gt"
     found = [_first(reader, lines[at].tolist(), better, to) for at in np.ndindex(lines.shape[:-1])]
@@ -379,13 +379,13 @@ def _cells(e: Any, x: Any) -> np.ndarray:
 
 
 def _moved(by: Callable[..., Any]) -> Callable[[Any, Any, Sequence[Any]], Any]:
-    """The rule of an operation that only moves numbers, from what NumPy does with its parameters and inputs."""
+    """Rule of an operation that only moves numbers, from a NumPy function of its parameters and inputs."""
     return lambda _, e, inputs: by(e.params, *(_cells(e, x) for x in inputs))
 
 
 def _unstack(p: Any, x: np.ndarray) -> list[np.ndarray]:
     lines = np.moveaxis(x, p["axis"], 0)
-    return [lines[i, ...] for i in range(len(lines))]  # the ellipsis keeps numbers of a vector arrays
+    return [lines[i, ...] for i in range(len(lines))]  # the ellipsis keeps elements of a vector as arrays
 
 
 # --- integers -------------------------------------------------------------------------------------------------------
@@ -403,7 +403,7 @@ def _remainder(reader: Any, x: Sequence[int], dtype: np.dtype) -> int:
 
 
 def _divided(reader: Any, name: str, x: Sequence[int], dtype: np.dtype) -> tuple[int, int]:
-    """Division with a divisor that cannot trap; and whether the divisor is zero."""
+    """Division, with a divisor of one in place of one that would trap, and whether the divisor is zero."""
     a, b = x
     zero = reader.number("eq", [b, reader.constant(0, dtype)], bool)
     unfit = zero
@@ -425,7 +425,7 @@ def _sign(reader: Any, x: Sequence[int], dtype: np.dtype) -> int:
 
 
 def _size(reader: Any, x: Sequence[int], dtype: np.dtype) -> int:
-    """The absolute value; the least number is its own."""
+    """The absolute value; that of the least integer is the least integer."""
     if dtype.kind == "u":
         return x[0]
     negative = reader.number("lt", [x[0], reader.constant(0, dtype)], bool)

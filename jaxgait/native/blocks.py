@@ -1,4 +1,4 @@
-"""Straight-line code: a JAX program with calls inlined, without common subexpressions and dead code."""
+"""Straight-line code: a JAX program with its calls inlined, without common subexpressions or dead code."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Block:
         taken = passed(choice.branches, self._assured) if isinstance(choice, Branches) else None
         if taken is not None:
             return self._inline(taken, inputs[1:])
-        if equation.primitive is ONCE:  # as everything is here
+        if equation.primitive is ONCE:  # everything here is computed once
             return inputs
         simpler = _simpler(equation, avals)
         if simpler is not None:

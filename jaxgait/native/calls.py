@@ -43,7 +43,7 @@ PREFIX = "jaxgait_"
 """Prefix of the names of kernels."""
 
 _known: dict[str, str] = {}
-"""Registered kernels, and the names of their machine code on disk: all of a process, as XLA forgets none."""
+"""Registered kernels, with the names of their machine code on disk; never removed, as XLA keeps what is registered."""
 _lock = threading.Lock()
 
 
@@ -56,7 +56,8 @@ def call(avals: Sequence[Any], kernel: Kernel, inputs: Sequence[Any]) -> Sequenc
         inputs: its inputs.
 
     Returns:
-        Its outputs, in memory of their own: the last vector of members overlaps the one before and reads inputs again.
+        Its outputs, which share no memory with its inputs: the last vector of members overlaps the one before and reads
+        its inputs again.
     """
     name = registered(assembly(kernel, [*head(), *pointers(len(kernel.inputs), len(kernel.outputs))]))
     results = [jax.ShapeDtypeStruct(avals[v].shape, avals[v].dtype) for v in kernel.outputs]
@@ -71,10 +72,11 @@ def _differentiated(*_: Any) -> Any:
 
 
 def head() -> list[str]:
-    """Beginning of the function, which XLA may also call for its version, or in stages without work.
+    """Beginning of a kernel's function, which XLA may also call for its version, or in stages without work.
 
-    It requests the version by an extension of the call frame, one of a list. Those of unknown type or size are skipped.
-    XLA's threads flush denormal numbers to zero: LLVM would otherwise compare such numbers as integers.
+    XLA requests the version by an extension in the call frame's list. Extensions of unknown type or size are skipped.
+    An attribute says that denormal numbers are flushed to zero, as in XLA's threads: LLVM would otherwise compare such
+    numbers as integers.
     """
     version = _version()
     assert version is not None
@@ -146,7 +148,7 @@ def registered(
     """Compiles a function and registers it with XLA; returns its name, the same in every process.
 
     Args:
-        text: in LLVM's assembly language, of a function by the name of KERNEL.
+        text: LLVM assembly of a function named KERNEL.
         optimised: see `address`.
         label: part of the name.
         platform: of the programs that call it.
@@ -220,7 +222,7 @@ def _version() -> tuple[int, int] | None:
 OPTIMISATION_LEVEL = 2
 
 _loaded: dict[str, Any] = {}
-"""All functions of a process."""
+"""The loaded functions of this process."""
 _linking = threading.Lock()
 
 

@@ -17,10 +17,10 @@ from jaxgait.native.instructions import Kind, Known, Operation, Value
 from jaxgait.support import machine
 
 MAX_IN_REGISTERS = 64
-"""Numbers up to which an array is kept in registers, and is not memory."""
+"""Largest number of elements of an array that is kept in registers, not in memory."""
 
 LONG = 40_000
-"""Number of values above which a loop over directions is to shorten a kernel; also the largest number on GPUs."""
+"""Number of values above which directions are looped over, to shorten a kernel; on GPUs also the largest number."""
 
 MAX_VALUES = 100_000
 """Largest number of values of a kernel on CPUs. LLVM's time grows faster than in proportion to it, XLA's does not: the
@@ -29,7 +29,7 @@ and 1.1 s, its first derivative (34 000) 8 s (`experiments.benchmarks.trees`). T
 
 
 class Unsupported(Exception):
-    """The program holds what structured code cannot express; the message says what."""
+    """The program contains something that structured code cannot express; the message says what."""
 
 
 def most_values() -> int:
@@ -130,7 +130,7 @@ class Memory:
     table: np.ndarray | None = None
     """Its numbers, if it is constant."""
     version: int = 0
-    """Number of writes: an array of an older version must not be used."""
+    """Changes with every write: a reference to an older version must not be used."""
 
     @property
     def own(self) -> bool:
@@ -192,7 +192,7 @@ def lasting(loop: Loop) -> dict[tuple[int, ...], tuple[int, ...]]:
     """Values of parts that only one loop over parts uses and updates in each iteration of a loop.
 
     Returns:
-        Their values in the next iteration, and in this one.
+        Maps their values in the next iteration to those in this one.
     """
     uses = Counter(v for s in (*loop.condition, *loop.body) for v in used(s))
     uses.update([*loop.following, loop.going])

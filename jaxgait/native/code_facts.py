@@ -20,7 +20,8 @@ _BY_TEXT = ("__import__", "compile", "eval", "exec", "import_module")
 _BY_NAME = ("globals", "locals", "vars")
 _OUTSIDE = ("environ", "getenv", "input", "open", "read_bytes", "read_text")
 _SHIFTS = {"LOAD_NAME": 0, "LOAD_GLOBAL": 1, "LOAD_METHOD": 0, "LOAD_ATTR": int(sys.version_info >= (3, 12))}
-"""Bits of the arguments of instructions below the number of a name (https://docs.python.org/3/library/dis.html)."""
+"""Number of flag bits below the index of a name in an instruction's argument
+(https://docs.python.org/3/library/dis.html)."""
 _NAMES = {dis.opmap[name]: shift for name, shift in _SHIFTS.items() if name in dis.opmap}
 _ATTRIBUTES = frozenset(dis.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in dis.opmap)
 _CACHE, _IMPORT = dis.opmap["CACHE"], dis.opmap["IMPORT_NAME"]
@@ -33,15 +34,15 @@ class Facts(NamedTuple):
 
     digest: str
     paths: tuple[tuple[str, ...], ...]
-    """Global names that it uses, each with the attributes that are taken of it at once."""
+    """Global names that it uses, each with the chain of attributes that is read from it directly."""
     imports: tuple[tuple[str, int, str], ...]
-    """Modules that it imports when it runs, how many levels up, and what of them; "" is the module itself."""
+    """Imports in it: the module, how many levels up, and the name imported from it ("" for the module itself)."""
     elsewhere: bool
-    """Whether it uses names by which it may look elsewhere."""
+    """Whether it uses any of the names `ELSEWHERE`."""
 
 
 _known_facts: dict[int, tuple[weakref.ref[types.CodeType], Facts]] = {}
-"""By the address of a code object, until that is free again."""
+"""Facts by the address of the code object, removed when the object is freed."""
 
 
 @no_type_check
@@ -60,7 +61,7 @@ def facts(code: types.CodeType) -> Facts:
 
 @no_type_check
 def _text(code: types.CodeType) -> Any:
-    """Code as plain values, without what is nested in it and where it stands."""
+    """Code as plain values, without nested code, name and position in the file."""
     constants = [_constant(x) for x in code.co_consts]
     table = getattr(code, "co_exceptiontable", b"")
     counts = (code.co_flags, code.co_argcount, code.co_kwonlyargcount, code.co_posonlyargcount)

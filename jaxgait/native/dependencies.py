@@ -26,10 +26,10 @@ PURE = frozenset(
 )
 PURE |= {"fractions", "functools", "heapq", "itertools", "math", "numbers", "operator", "re", "statistics", "string"}
 PURE |= {"textwrap", "types", "typing", "warnings", "__future__"}
-"""Modules of Python whose functions always do the same."""
+"""Modules of Python whose functions depend only on their arguments."""
 LIBRARIES = frozenset(["diffrax", "equinox", "jax", "jaxlib", "jaxtyping", "lineax", "numpy", "optax", "optimistix"])
 LIBRARIES |= {"scipy", "typing_extensions"}
-"""Libraries whose functions always do the same, except random numbers of NumPy and SciPy."""
+"""Libraries whose functions depend only on their arguments, except random numbers of NumPy and SciPy."""
 OUTSIDE = ("open", "os.listdir", "os.scandir", "socket.connect", "subprocess.Popen")
 """Audit events of Python by which a function may depend on something not covered here."""
 
@@ -38,7 +38,7 @@ PACKAGE = __name__.partition(".")[0]
 _ROOT = pathlib.Path(__file__).parents[1]
 _IMPORTED = time.time_ns()
 _LOOKING = (traceback.__file__, __file__, libraries.__file__)
-"""Files whose code reads others, without an effect on programs; equinox formats its errors while it traces."""
+"""Files whose code reads other files without affecting programs; equinox formats its errors while it traces."""
 _NOT_READ = ("cache", "log", "dump", "traceback", "explain", "pgle")
 """Parts of the names of settings that affect no program."""
 
@@ -77,7 +77,7 @@ def _listen() -> None:
 
 
 def _harmless(frame: types.FrameType | None, since: types.FrameType) -> bool:
-    """Whether Python looks for a module or a traceback's lines, a library at files in its import, or `_LOOKING`."""
+    """Whether Python looks for a module or a traceback's lines, a library reads in its import, or `_LOOKING` reads."""
     while frame is not None and frame is not since:
         code, frame = frame.f_code, frame.f_back
         if code.co_filename in _LOOKING:
@@ -121,7 +121,7 @@ def owner(file: str, module: str) -> str:
 
 @no_type_check
 def file_of(module: str) -> str:
-    """File of a module; for parts of compiled libraries, of their package."""
+    """File of a module; that of its package for a part of a compiled library, which has none."""
     while module:
         file = getattr(sys.modules.get(module), "__file__", None)
         if file:
@@ -197,7 +197,7 @@ def changed_since_import(path: pathlib.Path) -> bool:
 
 
 _theirs: dict[int, types.FunctionType] = {}
-"""Functions of libraries that are their own, by address; kept alive, so that no other function gets the address."""
+"""Functions known to be the libraries' own, by address; kept alive, so that no other function gets the address."""
 
 
 class _Namespace(NamedTuple):

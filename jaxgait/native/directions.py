@@ -124,7 +124,7 @@ def _have_values(
 ) -> bool:
     """Whether the loop carries, for each tangent, a value of which it is the derivative.
 
-    A loop whose derivative nobody uses has lost its tangents; what is linear in it are its values.
+    A loop whose derivative is unused has lost its tangents: what is linear in it are then values.
     """
     of, values = Counter[tuple[int, ...]](), Counter[tuple[int, ...]]()
     for k in carried:
@@ -267,7 +267,7 @@ class _Rewriting:
         return (*found, *self._joined(apart))
 
     def _involves_parts(self, loop: Loop) -> bool:
-        """Whether a loop contains statements of parts, or only takes and returns their values."""
+        """Whether a loop contains statements of parts, or at least uses their values."""
         values = any(self._parts.of(v) is not None for v in used(loop))
         return values or any(self._part(s) is not None for s in everything([loop]))
 
@@ -342,7 +342,7 @@ def _kind(s: Statement, dtypes: Sequence[np.dtype]) -> tuple[Any, ...]:
 
 
 def _check_order(apart: Sequence[tuple[int, Statement]]) -> None:
-    """Raises `Different` if parts read, or do not write one after the other: two may write to the same position."""
+    """Raises `Different` if parts read, or do not write in order: two parts may write to the same position."""
     last: dict[int, int] = {}
     for part, s in apart:
         if isinstance(s, Read) or (isinstance(s, Write) and last.get(s.memory, 0) > part):

@@ -49,7 +49,7 @@ def folder() -> pathlib.Path | None:
 
 
 def _of_the_user() -> pathlib.Path | None:
-    """The user's folder for caches by the custom of the system, None if there is no home."""
+    """The user's folder for caches, as is customary on the system; None if there is no home."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA")
     elif sys.platform == "darwin":
@@ -63,7 +63,7 @@ def _of_the_user() -> pathlib.Path | None:
 
 
 def key(kind: str, text: str) -> str:
-    """The name of what is made of a text, on this processor and with these versions."""
+    """Name on disk for what is made from a text, on this processor and with these versions."""
     return f"{kind}-{hashlib.sha256(f'{_origin()}{text}'.encode()).hexdigest()}"
 
 

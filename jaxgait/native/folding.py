@@ -1,4 +1,4 @@
-"""Operations on scalars of which enough is known, when a kernel is written, to leave them out.
+"""Operations on scalars that a kernel leaves out because enough is known about them when it is written.
 
 Arithmetic on integers and booleans that are known is done at once: positions in arrays are made of it. On real numbers
 nothing is left out that would change a bit of a result or hide an infinity or NaN, except in functions that assume
@@ -33,7 +33,7 @@ _WHOLE: Mapping[str, Callable[..., Any]] = {
 
 
 def folded(reader: Any, name: str, inputs: Sequence[int], dtype: np.dtype) -> int | None:
-    """An input that is chosen or only copied, and results of integers and booleans that are known."""
+    """The value of an operation that copies an input or whose integers or booleans are known, None for others."""
     constants = reader.code.constants
     if name == "select_n" and len(inputs) == 3 and (which := constants.get(inputs[0])) is not None:
         return inputs[2] if which else inputs[1]
@@ -50,7 +50,7 @@ def folded(reader: Any, name: str, inputs: Sequence[int], dtype: np.dtype) -> in
 
 
 def shortened(reader: Any, name: str, inputs: Sequence[int], dtype: np.dtype) -> int | None:
-    """What an operation on finite real numbers leaves of them if one is zero or one.
+    """The value of an operation on finite real numbers one of which is known to be zero or one; otherwise None.
 
     Quotients are left alone: 0 / 0 shows that a system of equations is singular.
     """

@@ -64,7 +64,7 @@ MADE_OF = "__made_of__"
 _CACHE = ("code_facts", "dependencies", "disk", "identity", "lru_cache", "randomness", "stored")
 _REGISTERS = ("registry", "support.libraries", "support.unpickled")
 CACHE_MODULES = frozenset([f"{COMPILER}.{name}" for name in _CACHE] + [f"{PACKAGE}.{name}" for name in _REGISTERS])
-"""Modules that keep and find programs and classes, which affects none of them."""
+"""Modules that store and find programs and classes, without affecting any."""
 
 _PLAIN = frozenset(
     [type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range, slice]
@@ -75,7 +75,7 @@ _BUILT_IN = (
 )
 _CONTAINERS = (tuple, list, dict, set, frozenset, types.MappingProxyType)
 _MOST_SETS = 8
-"""Sets within elements of sets that are looked into."""
+"""Depth to which sets within elements of sets are looked into."""
 _TYPING = ("typing", "types", "jaxtyping")
 _NO_PART = frozenset(
     f"__{name}__"
@@ -86,9 +86,9 @@ _NO_PART = frozenset(
         "slotnames",  # which pickling notes
     )
 )
-"""Attributes of functions and classes that describe them; what follows from these is in their other attributes."""
+"""Attributes that describe functions and classes; what depends on them is also in other attributes."""
 _CHECKING = jaxtyping.jaxtyped.__code__.co_filename
-"""Origin of the functions that check types of others, in tests."""
+"""File of the wrappers that check types of arguments, in tests."""
 _INTERNAL_STATE = (ContextVar, threading.local, type(threading.Lock()), type(threading.RLock()))
 """Types of this package's internal state, which affects no program."""
 
@@ -109,7 +109,7 @@ def identity(*things: Any, own: bool = False) -> str | None:
         own: whether only the user's own code may have changed, as within a process.
 
     Returns:
-        Hexadecimal digits; None for what has no identity, or with `own`, where there is no such code.
+        Hexadecimal digits; None if something has no identity or, with `own`, if nothing is the user's own code.
     """
     found = Identity(own)
     try:
@@ -121,20 +121,20 @@ def identity(*things: Any, own: bool = False) -> str | None:
 
 @no_type_check  # (by tests: it makes a hundred thousand calls)
 class Identity:
-    """A digest that grows. What may contain itself is numbered, and written down once.
+    """A growing digest. Things that may contain themselves are numbered, and written once.
 
-    What is in something waits until that is written down: nothing is too deep. Elements of sets have their own digests.
+    Contents wait until their container is written: no nesting is too deep. Elements of sets have digests of their own.
     """
 
     def __init__(self, own: bool, within: int = 0) -> None:
         self._own, self._whose, self.has_own = own, "own", False
         self._within = within
-        """Sets around it."""
+        """Number of sets around it."""
         self._tokens: list[str] = []
         self._numbers: dict[int, int] = {}
         self._alive: list[Any] = []  # an address that is free again may be another thing's
         self._waiting: deque[tuple[str, Any]] = deque()
-        """Whose code refers to what."""
+        """Things to write, each with the owner of the code that refers to it."""
         self._libraries: set[str] = set()
 
     def add(self, thing: Any) -> None:
@@ -213,7 +213,7 @@ class Identity:
             self._later(x)
 
     def _later(self, x: Any, *, numbered: bool = True) -> None:
-        """Writes a reference, and later the content: of what is numbered, once."""
+        """Writes a reference, and later the content; numbered content only once."""
         new = number = len(self._numbers)
         if numbered:
             number = self._numbers.setdefault(id(x), new)
@@ -375,7 +375,7 @@ class Identity:
                 self._follow(module, (name,) if name else ())
 
     def _follow(self, value: Any, attributes: tuple[str, ...]) -> None:
-        """What an expression like `module.part.function` gives, as far as it goes through modules."""
+        """Adds what an expression like `module.part.function` gives, as far as it goes through modules."""
         library = False
         while isinstance(value, types.ModuleType) and attributes:
             library = self._look_into(value)

@@ -174,7 +174,7 @@ class Writer:
 
     @contextlib.contextmanager
     def counted(self, loop: str, end: int, step: int = 1) -> Iterator[str]:
-        """A loop around the instructions of the context, which gets the number: 0, step, 2 step, ..., below `end`."""
+        """A loop around the instructions of the context, which gets its index: 0, step, 2 step, ..., below `end`."""
         i, before, start = f"%i.{loop}", self.block, len(self.lines) + 2
         self.line(f"br label %{loop}")
         self.label(loop)
@@ -187,22 +187,22 @@ class Writer:
         self.label(f"{loop}.over")
 
     def vector_begin(self, number: str, members: int, width: int) -> str:
-        """The first member of a vector: the last one overlaps the one before; what it computes again is the same."""
+        """The first member of a vector. The last vector overlaps the one before it, and computes the same again."""
         return self.call("llvm.smin.i64", "i64", [("i64", number), ("i64", str(members - width))])
 
     def returned(self) -> str:
-        """The text of a function that ends here without an error, and the declarations."""
+        """Ends the function without an error; returns its text and the declarations."""
         self.line("ret ptr null")
         return "\n".join([*self.lines, "}", *sorted(self.declared), ""])
 
 
 class Scope:
-    """Code at one level of the loops: vectors of one width; values of the levels around it are found there."""
+    """Code at one level of the loops, in vectors of one width; values of outer levels are looked up there."""
 
     def __init__(self, writer: Writer, known: Known, width: int, around: Scope | None, contract: bool = True):
         self.w, self.known, self.width, self.around = writer, known, width, around
         self._free = " contract" if contract else ""
-        """Whether LLVM may make one instruction of a product and a sum."""
+        """Flag by which LLVM may fuse a product and a sum."""
         self.names: dict[int, str] = {}
 
     def type(self, dtype: np.dtype | type) -> str:

@@ -153,7 +153,7 @@ class Codes:
         assured: tuple[str, ...],
     ) -> None:
         self._read = functools.partial(read_loop, loop, avals, wanted, derived, assured)
-        self._wide = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # what is read later is read as it was
+        self._wide = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # also for code that is read later
         self.vectors = self._read()
 
     @functools.cached_property
@@ -364,7 +364,7 @@ def _launched(
     loop: _Same,
     wanted: tuple[bool, ...],
 ) -> list[Any]:
-    """The results of a kernel that are wanted; it may need memory of others, too."""
+    """The wanted results of a kernel, which may also need memory for the others."""
     lead, whole = () if members is None else (members,), results(loop.it)
     shapes = [jax.ShapeDtypeStruct((*lead, *whole[i].shape), whole[i].dtype) for i in program.given]
     if members == 0:

@@ -56,7 +56,7 @@ class Emitter:
         self.scope.names[s.output] = self.cells.gather(addresses, self.code.memories[s.memory].dtype)
 
     def _write(self, s: Write) -> None:
-        """Inactive members write to a dummy address; a single one skips the store."""
+        """Inactive members write to a dummy address; a member on its own skips the store instead."""
         dtype, index = self.code.memories[s.memory].dtype, self.scope.get(s.index)
         cell, x = Cells.cell(dtype), self.scope.get(s.value)
         if dtype.kind == "b":
@@ -271,7 +271,7 @@ class Emitter:
                     self.w.line(f"%table{inner} = alloca [{self.width * s.parts} x {cell}], align 64")
 
     def _copied(self, source: str, to: str, memory: Memory) -> None:
-        """Copies one member's array: at once, or number by number, which is faster on GPUs."""
+        """Copies one member's array: in one call, or number by number, which is faster on GPUs."""
         cell, align = Cells.cell(memory.dtype), memory.dtype.itemsize
         if self.width > 1:
             self.w.declared.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")

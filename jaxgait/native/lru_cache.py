@@ -1,4 +1,4 @@
-"""A cache of what was used last, which does not grow without end."""
+"""A cache of limited size, which keeps what was used last."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class LRUCache:
-    """A thread-safe cache of the keys used last: one thread makes a value, the others wait.
+    """A thread-safe cache of the values used last: one thread makes a value, and the others wait.
 
     Args:
         size: most values that are kept; those unused for longest go first.
@@ -29,7 +29,7 @@ class LRUCache:
         return len(self._made)
 
     def get(self, key: Callable[[], Any], make: Callable[[], Any]) -> Any:
-        """The value of a key, which is determined again once the value is made: that may have changed something."""
+        """The value of a key, made if missing; the key is determined again after that, as it may have changed."""
         with self._lock:
             if (found := key()) not in self._made:
                 made = make()

@@ -29,7 +29,7 @@ batching.defvectorized(ONCE)
 
 
 def _divided(x: jax.Array) -> jax.Array:
-    """The value over a one computed from it: 2 for NaN, so that the compiler cannot remove it."""
+    """The value divided by a one that is computed from it (2 for NaN), so that the compiler cannot remove it."""
     one = jax.lax.select(x == x, jnp.full_like(x, 1.0), jnp.full_like(x, 2.0))  # noqa: PLR0124
     return x / one
 

@@ -34,14 +34,14 @@ from jaxgait.native.primitives import Branches, Call, Scan, While, read
 from jaxgait.native.reading import Array, ArrayRef, Reader
 
 MAX_FACTOR = 9
-"""Multiple of `jaxgait.native.code.LONG` up to which a program is read, of which directions may become a loop."""
+"""A program whose directions may become a loop is read up to this multiple of `jaxgait.native.code.LONG` values."""
 UNREADABLE = 2
-"""Multiple of the values that are read beyond which the operations of a program are too many: programs have fewer
-operations than that for each value (of the mechanisms 0.1 to 1.4), as a test checks."""
+"""A program is not read if it has more operations than this multiple of the values that may be read: programs have
+fewer operations than that for each value (those of the mechanisms 0.1 to 1.4), as a test checks."""
 
 MAX_MADE, MAX_MADE_TOGETHER = 256, 512
-"""Numbers up to which an array rebuilt in each iteration is kept in registers, and all of them together. The
-stages of a step of the exoskeleton are 210, with a derivative 420; LLVM takes 0.02 to 0.04 s for each number."""
+"""Largest number of elements, of one array that is rebuilt in each iteration and of all together, kept in registers.
+The stages of a step of the exoskeleton are 210, with a derivative 420; LLVM takes 0.02 to 0.04 s for each number."""
 WRITES = ("scatter", "dynamic_update_slice", "maybe_set")
 """Operations that write to an array: beginnings of their names."""
 RECORD, RECORDS = 8, 128
@@ -109,7 +109,7 @@ def _shorter(
     finished: Callable[..., Code],
     shapes: Sequence[tuple[int, ...]],
 ) -> Code | None:
-    """Other forms of a loop: arrays that it rebuilds in registers, or one direction of its derivatives at a time."""
+    """Another form of a loop: rebuilt arrays are in registers, or directions in a loop; None if neither helps."""
     lengths = directions.lengths(shapes, above=2)[:2]
     if made := _rebuilt(loop, registers, lengths):
         with contextlib.suppress(Unsupported):
@@ -121,7 +121,7 @@ def _shorter(
 
 
 def _operations(jaxpr: Any) -> int:
-    """The scalar operations of a program, those of a loop in it once."""
+    """Number of scalar operations of a program; those of a loop in it count once."""
     total = 0
     for e in jaxpr.eqns:
         size = sum(math.prod(v.aval.shape) for v in e.outvars)
@@ -146,7 +146,7 @@ def _inside(equation: Any) -> tuple[Any, ...]:
 def _rebuilt(loop: While | Scan, registers: int, lengths: Sequence[int]) -> frozenset[int]:
     """Operands, larger than `registers`, that a loop rebuilds, such as the stages of a step, and does not write to.
 
-    None, if they are too many. Those with a first axis of one of the `lengths`, which may be directions of derivatives,
+    Empty if they are too many. Those with a first axis of one of the `lengths`, which may be directions of derivatives,
     are left to loops over these. Those of the size of an array that is written to may be records of derivatives.
     """
     body = loop.body.jaxpr
@@ -242,14 +242,14 @@ def pruned(code: Code) -> list[Statement]:
 
 
 class _Live(NamedTuple):
-    """What the results of a code need."""
+    """Values and memories that the results of code depend on."""
 
     values: set[int]
     memories: set[int]
 
 
 class _Needs(NamedTuple):
-    """What the values and memories of a code need."""
+    """What each value and memory of code depends on."""
 
     sources: dict[int, list[int]]
     """Values that each value is computed from."""

@@ -22,10 +22,10 @@ CALLS = {
     **{"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr"},
     **{"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"},
 }
-"""Calls of a program by another, and the parameter that holds it; derivative rules are no longer needed."""
+"""Calls of one program by another, and the parameter that holds the program; derivative rules are no longer needed."""
 
 _FINITE = "assuming_finite"
-"""The name of such calls, which JAX passes on to those of derivatives and batches."""
+"""The name of calls of such functions, which JAX passes on to derivatives and batches of them."""
 
 
 def assuming_finite(function: Callable[..., Any]) -> Callable[..., Any]:

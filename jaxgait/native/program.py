@@ -98,7 +98,8 @@ def rewritten(
     Args:
         function: of pytrees; leaves that are not arrays are constants.
         evaluate: results of a program, from the program and its inputs.
-        anywhere: whether the rewritten program runs on all devices; if not, nothing changes on others than CPUs, or
+        anywhere: whether the rewritten program runs on all devices; if not, nothing changes on devices other than CPUs,
+            or
             with an unknown version of XLA's interface for calls.
     """
 

@@ -44,7 +44,7 @@ _CALLS = {getattr(time, f"{name}{unit}") for name in _CLOCKS for unit in ("", "_
 _CALLS |= {time.localtime, time.gmtime, time.ctime, os.urandom}
 _NOW = ("now", "utcnow", "today")
 _BY_OTHERS = {"random.getrandbits()": "secrets.randbits(), or default_rng() without a seed"}
-"""What a user wrote, where it is not what Python runs."""
+"""What the user probably wrote, by the call that Python makes."""
 _GENERATED = "<@"
 """Beginning of the file names of what beartype generates, which checks a random element of a list."""
 _NUMPY = (np.random.Generator, np.random.RandomState)
@@ -61,7 +61,7 @@ def watched(*things: Any) -> Iterator[list[str]]:
         things: functions, values, and pytrees of them.
 
     Returns:
-        A warning for each, in the end.
+        A list, in which there is a warning for each in the end.
     """
     search = _Search()
     search.add(things)
@@ -135,14 +135,14 @@ class _Search(Identity):
 
 
 def _origin(x: Tracer) -> str:
-    """The line of the user's code that computed a value; "your code" if JAX does not tell."""
+    """The line of the user's code that computed a value; "your code" if JAX does not say."""
     traceback = getattr(getattr(x, "_line_info", None), "traceback", None)
     own = (f for f in getattr(traceback, "frames", ()) if owner(f.file_name, PACKAGE) == "own")
     return next((f"{f.function_name} ({os.path.basename(f.file_name)}, line {f.line_num})" for f in own), "your code")
 
 
 def _state(generator: Any) -> bytes:
-    """The state of a NumPy generator; of Python's, whose calls are heard, nothing."""
+    """The state of a NumPy generator; empty for Python's, whose calls are observed."""
     return b"" if isinstance(generator, random.Random) else pickle.dumps(generator)
 
 

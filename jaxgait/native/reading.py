@@ -23,10 +23,10 @@ from jaxgait.native.instructions import ALIASES, SUPPORTED, TYPES, Operation, na
 from jaxgait.native.primitives import Branches, Call, While, passed, read
 
 MAX_TEMPORARY_BYTES = 16_384
-"""Bytes of temporary arrays of a member."""
+"""Largest number of bytes of a member's temporary arrays."""
 
 MAX_IN_TABLE = 16_384
-"""Most numbers of a constant array in memory."""
+"""Largest number of elements of a constant array in memory."""
 
 IDENTITIES = frozenset(["computed_once", "copy", "copy_p", "nonbatchable", "optimization_barrier", "stop_gradient"]) | {
     *("nondifferentiable", "nondifferentiable_backward", "pvary")
@@ -36,14 +36,14 @@ IDENTITIES = frozenset(["computed_once", "copy", "copy_p", "nonbatchable", "opti
 ELEMENTWISE = (SUPPORTED - ALIASES) | frozenset(FUNCTIONS)
 
 UNVMAPPED = frozenset(["unvmap_all", "unvmap_any", "unvmap_max"])
-"""Operations of equinox over all members, of which there is one here."""
+"""Operations of equinox over all members: here, over a single one."""
 
 INLINED = frozenset(["maybe_set", "vprim"])
-"""Primitives of equinox that are programs."""
+"""Primitives of equinox that hold a program."""
 
 
 class ArrayRef(NamedTuple):
-    """An array in memory, after a given number of writes."""
+    """An array in memory, in one of its versions: every write makes a new one."""
 
     memory: int
     version: int

@@ -4,8 +4,8 @@ No member waits for the slowest of its vector, and nothing needs to be known abo
 left whenever a member finishes: loop invariants are computed before the loop, and again after every refill; in between,
 operands and carried values of all lanes are spilled to memory.
 
-The fraction of the lanes' time that is useful work is also here. The names of kernels contain how members share lanes,
-so that it is also known for programs loaded from disk.
+Lane iterations are counted here, too, which shows how much of them is useful work. The names of kernels say how members
+share lanes, so that this is also known for programs loaded from disk.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Program:
     ) -> None:
         self.results = _shapes(results)
         self.lanes = lanes
-        """How the members of a batch share them."""
+        """How the members of a batch share lanes."""
         self.calls_python = calls_python
         """Whether it calls Python, for example to raise an error: it is then not stored on disk."""
         self._make: Callable[[], Callable[..., Any]] | None = make
@@ -321,7 +321,7 @@ def _plain(x: Any) -> Any:
 
 
 def signature(tree: Any) -> tuple[Any, ...]:
-    """What a compiled program depends on of its arguments: everything except the numbers in arrays; hashable."""
+    """Everything in arguments that a compiled program depends on: all but the numbers in arrays; hashable."""
     leaves, structure = jax.tree.flatten(tree)
     return structure, *map(_signature, leaves)
 
@@ -346,7 +346,7 @@ def afresh(number: int | None = None) -> contextlib.AbstractContextManager[Any]:
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Collects no garbage during a trace, which makes many objects, and hardly any that are garbage."""
+    """Suspends garbage collection during a trace, which makes many objects, but hardly any garbage."""
     if not gc.isenabled():
         yield
         return
@@ -382,7 +382,7 @@ def _shapes(results: Any) -> Any:
 
 
 def _reminded(compiling: Callable[[], Any], spent: float) -> Any:
-    """What a compilation returns, with notes while it goes on; tracing took `spent` s."""
+    """Returns what a compilation returns, and prints notes while it goes on; tracing took `spent` s."""
     with reminding("still compiling", time.perf_counter() - spent):
         return compiling()
 
@@ -431,7 +431,7 @@ def _lapack_ready() -> None:
 def _compiled(lowered: jax.stages.Lowered) -> tuple[Any, bool]:
     """A compiled program, and whether it can be serialised: those from JAX's own cache lack their code."""
     named: tuple[dict[str, str | bool], ...] = ({}, {"xla_embed_ir_in_executable": False})
-    for options in named:  # the default, by another name in that cache
+    for options in named:  # the second is the default under another key of that cache
         before = _hits.count
         program = lowered.compile(options or None)
         if _hits.count == before:

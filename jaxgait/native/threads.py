@@ -16,8 +16,8 @@ from jaxgait.native.instructions import Operation, Writer
 from jaxgait.native.loops import Emitter
 
 LEAST_NUMBERS = 100
-"""Numbers from which on they are kept in shared memory. A load takes longer than the use of a register: on an H200 the
-150 numbers of the knee make it 2.5 times as fast, the 87 of the jumper would slow it down 1.2 times."""
+"""Count of such numbers from which they are kept in shared memory. A load takes longer than the use of a register: on
+an H200 the 150 numbers of the knee make it 2.5 times as fast, the 87 of the jumper would slow it down 1.2 times."""
 MOST_NUMBERS = 4096
 """Most numbers of a kernel in shared memory (a block has 48 KB); those that are used least stay in registers."""
 STATEMENTS_PER_LOAD = 30
@@ -49,7 +49,7 @@ class Thread(Emitter):
         self._written, self._kept_numbers = 0, 0
 
     def statements(self, statements: Sequence[Statement]) -> None:
-        """Writes statements in order, before each one loads of what it uses from shared memory."""
+        """Writes statements in order; before each of them, loads the values that it uses from shared memory."""
         for s in statements:
             if isinstance(s, Operation) and self._is_uniform(s):
                 self._uniform.add(s.output)
@@ -78,7 +78,7 @@ class Thread(Emitter):
 
     @contextlib.contextmanager
     def _nested(self) -> Iterator[None]:
-        """What is loaded inside a loop is not known after it."""
+        """Forgets, after a loop, what was loaded inside it."""
         names, last_use = {v: self.scope.get(v) for v in self._addresses}, dict(self._last_use)
         yield
         self.scope.names.update(names)
@@ -120,7 +120,7 @@ class Thread(Emitter):
     def _load(self, values: Iterable[int]) -> None:
         """Loads values from shared memory that were not used lately.
 
-        An instruction that LLVM does not know stays where it is: of its own loads it would make one, before the loop.
+        Inline assembly stays where it is: LLVM would merge loads of its own into one, before the loop.
         """
         self._written += 1
         for v in dict.fromkeys(v for v in values if v in self._addresses):

@@ -24,10 +24,10 @@ kernels and by XLA:
 everything on CPUs with denormal numbers flushed to zero, which these functions neither prevent nor need.
 
 Angles up to 3.2e9 rad in float64, and 2.4e4 rad in float32, are reduced by arithmetic, larger ones by the C library, or
-by what GPUs have in its place (`library`): the operations far_sin, far_cos and far_tan, whose second operand says which
-these are.
+its replacement on GPUs (`library`): by the operations far_sin, far_cos and far_tan, whose second operand marks such
+angles.
 
-Products and sums may be joined to one operation, but sums must not be reordered: rounding errors are counted on.
+Products and sums may be fused, but sums must not be reordered: the arithmetic relies on their rounding errors.
 Derivatives have been taken before anything is expanded: JAX's own rules hold.
 """
 
@@ -58,7 +58,7 @@ EXPANSIONS: dict[str, Callable[..., Array]] = {
 
 
 def _polynomial(x: Array, *coefficients: Array) -> Array:
-    """Horner's rule, from the coefficient of the highest power; they are given from the lowest."""
+    """Horner's rule; the coefficients begin with that of the lowest power."""
     return functools.reduce(lambda value, c: value * x + c, reversed(coefficients))
 
 
@@ -70,8 +70,8 @@ COMPOSED: dict[str, Callable[..., Array]] = {
     "le_to": lambda x, y: arithmetic.in_order(x) <= arithmetic.in_order(y),
     "lt_to": lambda x, y: arithmetic.in_order(x) < arithmetic.in_order(y),
 }
-"""Others, made of the same operations as by XLA: those of JAX 0.12 that were several before, and comparisons in a total
-order, by which tables are searched."""
+"""Others, composed as XLA composes them: operations that were several before JAX 0.12, and comparisons in a total
+order, with which tables are searched."""
 FUNCTIONS = EXPANSIONS | COMPOSED
 
 

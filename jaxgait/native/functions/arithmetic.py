@@ -1,8 +1,8 @@
 """Numbers in parts: bits of floating-point numbers, exact sums and products.
 
 Compilers may fuse any product and sum (`contract`). Nothing below may depend on it: products whose rounding error
-counts are products of short numbers, which have none (Dekker, A floating-point technique for extending the available
-precision, 1971, with masks in place of his products).
+would matter are products of short numbers, which have none (Dekker, A floating-point technique for extending the
+available precision, 1971, with masks in place of his products).
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ def nearest(x: Array) -> Array:
 
 
 def between(x: Array, low: float, high: float) -> Array:
-    """A number, or the end of an interval that it is beyond; NaN stays."""
+    """A number clamped to an interval; NaN stays NaN."""
     return lax.clamp(x.dtype.type(low), x, x.dtype.type(high))
 
 
 def either(condition: Array, yes: Array | float, no: Array | float, like: Array) -> Array:
-    """One of two numbers, of the format of another one."""
+    """One of two numbers, in the format of `like`."""
     a, b = (like.dtype.type(x) if isinstance(x, float) else x for x in (yes, no))
     return jnp.where(condition, a, b)
 
@@ -91,7 +91,7 @@ def number(x: Array, like: Array) -> Array:
 
 
 def integer_bits(n: Array) -> Array:
-    """An integer whose lowest bits are those of a small real number that is an integer."""
+    """An integer with the lowest bits of a small integer that is held as a real number."""
     return bits(n + 1.5 * 2.0 ** format_of(n).mantissa)
 
 
@@ -102,18 +102,18 @@ def in_order(x: Array) -> Array:
 
 
 def sign(x: Array) -> Array:
-    """The bit of a real number's sign."""
+    """The sign bit of a real number."""
     return bits(x) & int(jnp.iinfo(format_of(x).integer).min)
 
 
 def sign_if(condition: Array, like: Array) -> Array:
-    """The bit of a sign where a condition holds."""
+    """The sign bit where a condition holds, zero elsewhere."""
     integer = np.iinfo(np.dtype(format_of(like).integer))
     return jnp.where(condition, integer.dtype.type(integer.min), integer.dtype.type(0))
 
 
 def signed(size: Array, like: Array) -> Array:
-    """A number that is not negative, with the sign of another one (of a zero, too)."""
+    """A non-negative number with the sign of another one, which may be a zero."""
     return number(bits(size) | sign(like), size)
 
 
@@ -125,7 +125,7 @@ def power_of_two(n: Array) -> Array:
 
 
 def scaled(x: Array, n: Array) -> Array:
-    """The number times 2^n, in two steps: 2^n itself may be no normal number where the result is one."""
+    """The number times 2^n, in two steps: 2^n itself may not be a normal number where the result is."""
     half = jnp.floor(0.5 * n)
     return x * power_of_two(half) * power_of_two(n - half)
 

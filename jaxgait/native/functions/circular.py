@@ -168,7 +168,7 @@ def _everywhere(name: str, x: Array, value: Array) -> Array:
 
 
 def _near_zero(x: Array, value: Array) -> Array:
-    """The value, but zeros and numbers next to them are their own sine (a zero keeps its sign)."""
+    """The value, except near zero, where a number is its own sine and tangent (a zero keeps its sign)."""
     return jnp.where(jnp.abs(x) < 2.0 ** -(format_of(x).mantissa // 2 + 2), x, value)
 
 
@@ -179,10 +179,10 @@ def _angle(small: Array, large: Array, eighths: Array, turned: Array) -> Array:
     """The angle of a slope small / large <= 1, not negative, or its distance from a multiple of pi/4.
 
     Args:
-        small: both numbers are finite, and so is their sum.
+        small: the smaller number; both are finite, and so is their sum.
         large: the larger one, not zero.
         eighths: the multiple of pi/4 at slope zero: an even one.
-        turned: bit of a sign: set if the angle becomes smaller with the slope.
+        turned: a sign bit, set if the angle decreases with the slope.
     """
     steep = small > math.tan(math.pi / 8.0) * large
     r = jnp.where(steep, small - large, small) / jnp.where(steep, small + large, large)
@@ -217,7 +217,7 @@ def atan2(y: Array, x: Array) -> Array:
 
 
 def _arcsine(x: Array) -> tuple[Array, Array]:
-    """The arcsine of |x|, or of sqrt((1 - |x|) / 2) where |x| is at least 1/2, and whether it is."""
+    """The arcsine of |x|, or of sqrt((1 - |x|) / 2) where |x| is at least 1/2, and whether |x| is."""
     a = jnp.abs(x)
     far = a >= 0.5
     z = jnp.where(far, 0.5 - 0.5 * a, x * x)

@@ -56,7 +56,7 @@ LOG_REST = {
     ),
     "float32": (0.19120455, 0.22204763, 0.2857153, 0.4),
 }
-"""The same without its first term: less 2/3, over z."""
+"""The same without its first term, 2/3, over z."""
 TWO_THIRDS = {"float64": (2.0 / 3.0, 3.700743415417188e-17), "float32": (0.6666666865348816, -1.9868214962137642e-08)}
 CUBE_ROOT = (0.12474055895636721, -0.6869060714891523, 1.5369933614033604, -1.845190787795483, 1.8703346450078002)
 """Of m^(-1/3) for m from sqrt(1/2) to sqrt(2)."""
@@ -75,7 +75,7 @@ def _reduced(x: Array) -> tuple[Array, Array]:
 
 
 def _beyond_one(r: Array) -> Array:
-    """The exponential of a small number, less one."""
+    """The exponential of a small number, minus one."""
     return r + r * r * polynomial(r, EXP)
 
 
@@ -106,7 +106,7 @@ def expm1(x: Array) -> Array:
 
 
 def _tiny(x: Array) -> Array:
-    """Whether a number is so small that functions like it equal it (a zero keeps its sign)."""
+    """Whether a number is so small that functions with slope one at zero equal it (a zero keeps its sign)."""
     return jnp.abs(x) < 2.0 ** -(format_of(x).mantissa + 2)
 
 

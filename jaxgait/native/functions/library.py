@@ -1,4 +1,4 @@
-"""What CPUs have in their C library, in float64, for processors without one: angles of any size, and remainders.
+"""Functions of the C library in float64, for processors without one: sines of angles of any size, and remainders.
 
 Large angles are reduced by as many bits of 2/pi as matter, in integers (Payne and Hanek, Radian reduction for
 trigonometric functions, SIGNUM Newsletter 18, 1983).
@@ -22,18 +22,18 @@ TWO_OVER_PI = (
     "ef2f118b5a0a6d1f6d367ecf27cb09b74f463f669e5fea2d7527bac7ebe5f17b3d0739f78a5292ea6bfb5fb11f8d5d08"
     "56033046fc7b6bab"
 )
-"""Its bits after the point, computed in 1600 bits."""
+"""Bits of 2/pi after the point, computed in 1600 bits."""
 LIMB_BITS = 32
-"""Bits of the integers that long ones consist of."""
+"""Bits of each of the integers that a long one consists of."""
 LIMB_MASK = 2**LIMB_BITS - 1
 LIMBS = np.array([0, 0, *(int(TWO_OVER_PI[i : i + 8], 16) for i in range(0, len(TWO_OVER_PI), 8))])
-"""2^64 times less than 2/pi: for angles from 2^-10 on there is nothing before the first bit that matters."""
+"""2/pi over 2^64: for angles from 2^-10 on, no bit that matters is before the first of these."""
 PI_HALF = (1.5707963267948966, 6.123233995736766e-17)
 """pi/2 in two parts."""
 
 
 def _limbs(x: Array) -> list[Array]:
-    """The size of a number times 2/pi, less a multiple of 4.
+    """The absolute value of a number times 2/pi, less a multiple of 4.
 
     Returns:
         Six integers of 32 bits each, from the lowest on: 2 bits before the point and 190 behind it.
@@ -64,7 +64,7 @@ def _upper(x: Array) -> Array:
 
 
 def _reduced(x: Array) -> tuple[Array, Array, Array]:
-    """The size of an angle as r + n pi/2, |r| <= pi/4: r, its rounding error, and the last bits of n."""
+    """The absolute value of an angle as r + n pi/2, |r| <= pi/4: r, its rounding error, and the last bits of n."""
     limbs = _limbs(x)
     top = limbs[5] & (2**30 - 1)
     beyond = lax.shift_right_logical(top, jnp.full_like(top, 29))  # one if the rest is more than a half
