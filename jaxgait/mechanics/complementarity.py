@@ -183,7 +183,7 @@ def projected(
     least = jnp.maximum(tolerance, 8.0 * float(jnp.finfo(offset.dtype).eps) * jnp.max(jnp.abs(offset)))
 
     def corrected(P: Array, row: Any) -> Array:
-        """Impulses of rows that would stop their velocities."""
+        """Impulses of rows that would bring their velocities to zero."""
         return P[row] - (matrix[row] @ P + offset[row]) / diagonal[row]
 
     def visit(i: Int[Array, ""], P: Array) -> Array:

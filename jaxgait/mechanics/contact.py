@@ -3,8 +3,8 @@
     KelvinVoigt(stiffness=1e5, damping=20.0).force(depth, rate)
 
 `depth` is the penetration in m (positive inside the other body), `rate` its time derivative in m/s. Normal forces push
-(>= 0). All laws take scalars or arrays of equal shape and are differentiable. Friction, and both
-together (`contact_force`): `jaxgait.mechanics.friction`.
+(>= 0). All laws take scalars or arrays of equal shape and are differentiable. Friction, and the whole force of a
+contact (`contact_force`), are in `jaxgait.mechanics.friction`.
 
 Touch-down is smoothed over a depth `1 / steepness` by a *smoothing*:
 
@@ -59,7 +59,7 @@ def step(s: Real, smoothing: Smoothing = "tanh") -> RealArray:
 
 @float64_default
 def smoothstep(s: Real) -> RealArray:
-    """Smooth step of a dimensionless number with ends: 0 below zero, 1 above one, a cubic with level ends between.
+    """Smooth step of a dimensionless number: 0 below zero, 1 above one, in between a cubic with level ends.
 
     Examples:
         >>> from jaxgait.mechanics.contact import smoothstep
@@ -336,7 +336,7 @@ class HuntCrossley(_PowerLaw):
 
 @float64_default
 class HystereticHertz(_PowerLaw):
-    """A rubber sphere on a plane: ``k d^1.5 max(0, 1 + a d')``, its dissipation a from a restitution.
+    """A rubber sphere on a plane: ``k d^1.5 max(0, 1 + a d')``, with a from the coefficient of restitution.
 
     Not smoothed: the force and its first derivative vanish at touch-down. See `hertz_stiffness` and
     `restitution_dissipation`, from Lankarani and Nikravesh, J. Mech. Design 112 (1990) 369.

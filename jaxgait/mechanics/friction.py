@@ -168,7 +168,7 @@ def contact_force(
     gate: Real | None = None,
     axes: bool = False,
 ) -> ContactForce:
-    """Force of a contact: its normal law's, and its friction law's under that.
+    """Force of a contact: that of its normal law, and that of its friction law under this normal force.
 
     Args:
         normal_law: law of the normal force; its switch tells friction with a memory whether the contact is closed.
@@ -200,7 +200,7 @@ def contact_force(
 
 @float64_default
 class _Breakaway(Immutable):
-    """What laws with the coefficients `static` and `kinetic` check: friction does not grow as a contact breaks away."""
+    """Laws with the coefficients `static` and `kinetic`, which check that friction does not grow at breakaway."""
 
     static: eqx.AbstractVar[Scalar]
     kinetic: eqx.AbstractVar[Scalar]
@@ -318,7 +318,7 @@ class Bristle(_Breakaway, FrictionLaw):
     ) -> tuple[RealArray, RealArray | None]:
         """Force in N and the rate in m/s of the deflection `memory` in m. See `FrictionLaw.force`."""
         velocity = jnp.asarray(velocity)
-        velocity = velocity.astype(jnp.result_type(velocity, float))  # of whole numbers
+        velocity = velocity.astype(jnp.result_type(velocity, float))  # (integers, too)
         deflection = _required(memory, type(self))
         speed = _speed(velocity, axes)
         coefficient = falling_coefficient(speed, self.static, self.kinetic, self.stribeck_velocity)
@@ -386,7 +386,7 @@ class Dahl(Immutable):
 
 @float64_default
 class Incremental(_Breakaway):
-    """Stick and slip in time steps: a spring of constant stiffness that is set to the limit of friction as it slips.
+    """Stick and slip in time steps: a spring of constant stiffness, set back to the friction limit as it slips.
 
     The spring is bent by ``z = z0 + v dt``. It sticks below the static limit, ``|z| < static N / stiffness``, with the
     force -stiffness z; else it slips with the force -mu(|v|) N e, and z becomes mu N / stiffness e. As in the source,

@@ -1,4 +1,4 @@
-"""Checks of the bodies of a tree: what no rigid body has is an error, with the name of the body."""
+"""Checks of the bodies of a tree: values that no rigid body has raise an error that names the body."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def inverse_dynamics(tree: Topology, motion: Motion, vdot: Any, wrenches: Any = 
 
 @float64_default
 def joint_wrenches(tree: Topology, motion: Motion, vdot: Any, wrenches: Any = None, gravity: Any = 9.81) -> list[Any]:
-    """Wrench (6,) in N m and N of each body's parent on it, at its origin and in its axes.
+    """Wrench (6,) in N m and N that each body's parent exerts on it, at the body's origin and in its axes.
 
     It includes the actuator's part (the result of `inverse_dynamics`, whose arguments it has) and that of the bearings.
 
@@ -219,7 +219,7 @@ def _hybrid_dynamics(
 
 @_hybrid_dynamics.def_jvp
 def _(primals: Any, tangents: Any) -> tuple[Accelerations, Accelerations]:
-    """Of ``M vdot + ... = tau``: the tree at rest responds to what inverse dynamics lacks at unchanged accelerations.
+    """Of ``M vdot + ... = tau``: the tree at rest responds to the error of inverse dynamics at fixed accelerations.
 
     Inverse dynamics has fewer operations than forward dynamics, and so have its derivatives.
     """

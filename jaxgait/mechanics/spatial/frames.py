@@ -124,7 +124,7 @@ def rpy_of_rotation(R: Rotation) -> Vec3:
     R = jnp.asarray(R)
     level = jnp.hypot(R[2, 1], R[2, 2])
     roll = jnp.where(level < UPRIGHT_COSINE, 0.0, jnp.arctan2(R[2, 1], R[2, 2]))
-    # Of the other axes, turned back by the roll: near a pitch of +-pi/2 the first one hardly shows the yaw.
+    # The yaw is read from the other axes, turned back by the roll: near a pitch of +-pi/2 the first hardly shows it.
     sin, cos = jnp.sin(roll), jnp.cos(roll)
     yaw = jnp.arctan2(sin * R[0, 2] - cos * R[0, 1], cos * R[1, 1] - sin * R[1, 2])
     return jnp.stack([roll, jnp.arctan2(-R[2, 0], level), yaw])

@@ -32,8 +32,8 @@ class Impact(NamedTuple):
     v: Float[Array, " nv"]
     """Velocities of all joints after the impact."""
     impulse: Float[Array, "m 3"]
-    """Impulses of the ground on the points in N s, in world axes; of several that the motion does not tell apart (two
-    points of one rigid foot), the smallest."""
+    """Impulses of the ground on the points in N s, in world axes; the smallest, where several give the same motion (two
+    points of one rigid foot)."""
 
 
 @float64_default

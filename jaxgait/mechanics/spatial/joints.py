@@ -116,7 +116,7 @@ class Joint:
         )
 
     def bias(self, S: Float[Array, "6 nv"], v: Float[Array, " nv"]) -> Vec6:
-        """Acceleration dS/dt v, from outer screw axes carried along by inner ones; of other joints, S is constant."""
+        """Acceleration dS/dt v, from outer screw axes carried along by inner ones; without screws, S is constant."""
         total = inner = jnp.zeros(6, dtype=S.dtype)
         for k in reversed(range(len(self.screws))):
             total = total - cross_motion(inner, S[:, k] * v[k])

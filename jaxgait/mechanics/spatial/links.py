@@ -21,14 +21,14 @@ _LENGTHS = (-10.0, 10.0)
 _MASSES = (0.0, 1000.0)
 """Plausible masses in kg of such a body: so that g stand out."""
 _SPREAD = 3.0
-"""Largest plausible distance in m of its mass from the centre of mass (rms): that of a rod of 10 m."""
+"""Largest plausible distance in m of a body's mass from its centre of mass (rms): that of a rod of 10 m."""
 _ANY = (float("-inf"), float("inf"))  # see `Link.warn_together`
 _SHAPES = (
     *((name, 1, "three numbers in m, (x, y, z)") for name in ("com", "offset")),
     ("inertia", 2, "3 x 3 numbers in kg m^2"),
     ("rotation", 2, "3 x 3 numbers"),
 )
-"""Vectors and tensors of a link, their numbers of axes, and what each has if it is not None."""
+"""Vectors and tensors of a link: name, number of axes, and what it holds if it is not None."""
 
 
 @float64_default
@@ -121,7 +121,7 @@ class Link(Immutable):
 
 @float64_default
 def numbers(value: Any, axes: int) -> np.ndarray:
-    """A vector or tensor of a link in its unit and precision, with batch axes first, also where elements have some.
+    """A vector or tensor of a link in its unit and precision, with the batch axes of it or of its elements first.
 
     Args:
         value: an array, or nested tuples of numbers, of which each may have batch axes.

@@ -130,7 +130,7 @@ class Placement(NamedTuple):
         return Vector(m.turn, *self.back(m.linear + self.r.turned().scaled(m.turn)))
 
     def force_to_parent(self, f: Vector) -> Vector:
-        """A wrench at the child's origin, at the parent's."""
+        """A wrench on the child from the child's frame to the parent's, each at its origin."""
         force = self.out(f.linear)
         return Vector(f.turn + self.r.moment(force), *force)
 
@@ -236,7 +236,7 @@ def upward(world: Placement, gravity: Gravity) -> Vector:
 
 @float64_default
 def lift(position: SagittalVec, gravity: Gravity) -> Number:
-    """Potential energy in J of 1 kg at a place in the world, zero at the origin."""
+    """Potential energy in J of 1 kg at a position in the world, zero at the origin."""
     return gravity * position.z if jnp.ndim(gravity) == 0 else -gravity[0] * position.x - gravity[2] * position.z
 
 
@@ -330,7 +330,7 @@ def only(chosen: Sequence[bool], values: Sequence[Number]) -> Numbers:
 
 @float64_default
 def with_rotors(tau: Sequence[Number], rotors: Array, vdot: Sequence[Number], moved: Any) -> Numbers:
-    """Generalised forces with those that accelerate the rotors of joints where `moved`."""
+    """Generalised forces plus those that accelerate rotors, for the velocities marked in `moved`."""
     return [t + r * a if on else t for t, r, a, on in zip(tau, rotors, vdot, moved, strict=True)]
 
 

@@ -24,7 +24,7 @@ class Points(NamedTuple):
 
 
 class Feet(NamedTuple):
-    """Points of bodies above level ground at z = 0, and the points of the same bodies straight below them on it."""
+    """Points of bodies above level ground at z = 0, and the bodies' points on the ground straight below them."""
 
     height: Float[Array, " m"]
     """Height of the points themselves, m."""
@@ -205,7 +205,7 @@ def _planar_point(motion: Motion, body: int, lever: Vec3) -> tuple[Vec3, Vec3]:
 
 
 def _planar_wrenches(motion: Motion, points: Points, position: Array, force: Array) -> list[plane.Vector | None]:
-    """What the parts of forces in the sagittal plane do to the bodies of a planar tree; its joints hold the rest."""
+    """Wrenches on the bodies of a planar tree from the in-plane parts of forces; the joints carry the rest."""
     found: list[plane.Vector | None] = [None] * len(motion.world)
     for body, r, f in zip(points.body, position, force, strict=True):
         at, push = plane.SagittalVec(r[0], r[2]), plane.SagittalVec(f[0], f[2])

@@ -65,7 +65,7 @@ def upward(world: Placement, gravity: Gravity) -> Vec6:
 
 @float64_default
 def lift(position: Vec3, gravity: Gravity) -> Float[Array, ""]:
-    """Potential energy in J of 1 kg at a place in the world, zero at the origin."""
+    """Potential energy in J of 1 kg at a position in the world, zero at the origin."""
     g = jnp.asarray(gravity)
     return g * position[2] if g.ndim == 0 else -jnp.dot(g, position)
 
@@ -92,8 +92,8 @@ def components(S: Float[Array, "6 k"], wrench: Vec6) -> Float[Array, " k"]:
 def put(values: Float[Array, " nv"], where: Sequence[np.ndarray], new: Sequence[Array]) -> Float[Array, " nv"]:
     """The numbers, shape (nv,), with those at each of `where` replaced.
 
-    Joined, not scattered: with scatters here and in `inverse_spd`, XLA's code of the spatial jumper runs a tenth longer
-    (`experiments.benchmarks.trees`, of both versions).
+    Joined, not scattered: with scatters here and in `inverse_spd`, the spatial jumper takes a tenth longer in XLA's
+    code (`experiments.benchmarks.trees`, for both versions).
     """
     taken = np.concatenate([np.zeros(0, dtype=int), *where])
     if not taken.size:
@@ -112,7 +112,7 @@ def only(chosen: Sequence[bool], values: Float[Array, " nv"]) -> Float[Array, " 
 
 @float64_default
 def with_rotors(tau: Array, rotors: Array, vdot: Array, moved: Sequence[bool] | np.ndarray) -> Float[Array, " nv"]:
-    """Generalised forces with those that accelerate the rotors of joints where `moved`."""
+    """Generalised forces plus those that accelerate rotors, for the velocities marked in `moved`."""
     return tau + jnp.where(np.asarray(moved), rotors * vdot, 0.0)
 
 

@@ -55,7 +55,7 @@ class Topology(eqx.Module):
 
     @abc.abstractmethod
     def rotors(self) -> Array | None:
-        """Inertia of rotors by velocity, kg m^2 (kg); None without any.
+        """Inertia of rotors for each velocity, kg m^2 (kg for slides); None if there are none.
 
         Examples:
             >>> from jaxgait.mechanics.spatial import Link, Tree, hinge

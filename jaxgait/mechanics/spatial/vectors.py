@@ -66,7 +66,7 @@ class Placement(NamedTuple):
         return jnp.concatenate([w, self.R @ m[3:] + cross(self.r, w)])
 
     def force_to_parent(self, f: Vec6) -> Vec6:
-        """A wrench at the child's origin, at the parent's."""
+        """A wrench on the child from the child's frame to the parent's, each at its origin."""
         force = self.R @ f[3:]
         return jnp.concatenate([self.R @ f[:3] + cross(self.r, force), force])
 
