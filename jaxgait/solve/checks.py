@@ -72,7 +72,7 @@ def check_model(model: Any) -> None:
 
 
 def check_one(model: Any) -> None:
-    """Validates the model of a single motion, as `check_model`; a parameter has one value.
+    """Validates the model of a single motion like `check_model`; each parameter must have a single value.
 
     Raises:
         TypeError: for a class instead of an instance.
@@ -172,7 +172,7 @@ def check_start_values(model: Model, start: Mapping[str, Any]) -> None:
 def warn_of_start(model: Any, given: Collection[str] = ()) -> None:
     """Warns of angles beyond a full turn in the initial state that a class of the user's own defines.
 
-    Those of jaxgait follow from parameters, which are checked, and may take seconds to compute.
+    Those that jaxgait's own models define follow from checked parameters, and may take seconds to compute.
 
     Args:
         model: with concrete leaves.
@@ -220,11 +220,11 @@ def check_equations(model: Any) -> None:
 
 
 _doubts: dict[Any, str] = {}
-"""What to warn of, by the signatures of models without errors; empty if nothing."""
+"""Warnings about models without errors, by their signatures; empty if there is none."""
 
 
 def _explain_shapes(model: Any, error: Exception) -> None:
-    """Raises a `ParameterError` for arrays of unusual shapes, if the equations have no error with the usual ones."""
+    """Raises a `ParameterError` for arrays of unusual shapes, if the equations work with the usual ones."""
     odd = unusual_shapes(model)
 
     def works(usual: Iterable[str]) -> bool:
@@ -243,14 +243,14 @@ def _explain_shapes(model: Any, error: Exception) -> None:
 
 
 def _check_shapes(model: Any) -> str:
-    """What to warn of, from the shapes of a model's leaves; empty if nothing."""
+    """Checks a model's equations for the shapes of its leaves; returns what to warn of, empty if nothing."""
     dynamic, static = eqx.partition(model, eqx.is_array)
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), dynamic)
     return _check_equations(type(model), shapes, static)
 
 
 def _check_equations(kind: type, shapes: Any, static: Any) -> str:
-    """What to warn of; empty if nothing."""
+    """As `_check_shapes`, from the shapes and the static parts."""
     name, known = kind.__name__, identity(kind, shapes, static)
     passed = None if known is None else disk.key("checked", known)
     if passed is not None and disk.load(passed) is not None:  # by an earlier process
@@ -327,14 +327,14 @@ def _system(name: str, whole: Callable[[Any], Model], shapes: Any) -> Any:
 
 
 def _known(function: Callable[[Any], T], shapes: Any) -> T:
-    """What a model's function returns that is known while it is traced, such as names: none of the model's numbers."""
+    """What a model's function returns that is known without the model's numbers, such as names."""
     found = []
     jax.eval_shape(lambda m: found.append(function(m)), shapes)
     return found[0]
 
 
 def _numeric(name: str, outputs: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Outputs, of which JAX would not say which one it cannot trace."""
+    """Outputs, with an error that names the one that JAX cannot trace."""
 
     def checked(t: Any, y: Any) -> Any:
         found = outputs(t, y)
@@ -360,7 +360,7 @@ def _plan(model: Any) -> _Plan:
 
 
 def _check_phases(name: str, plan: _Plan, at: Callable[[str, Callable[[Any], Any]], Any], y: Any) -> list[str]:
-    """What to warn of, and empty texts."""
+    """Checks phases and transitions; returns texts to warn of, most of them empty."""
     doubts = []
     for i in range(plan.phases):
         rates = at(f"phases()[{i}]", lambda m, i=i: m.phases()[i])
@@ -425,7 +425,7 @@ def _check_like(name: str, what: str, found: Any, y: Any) -> None:
 
 
 def _check_rates(name: str, rates: Any, y: Any) -> str:
-    """Checks that rates are real and shaped like the state; what to warn of."""
+    """Checks that rates are real and shaped like the state; returns what to warn of."""
     _check_like(name, "the rates", rates, y)
     for (path, rate), own in zip(jax.tree.leaves_with_path(rates), jax.tree.leaves(y), strict=True):
         if jnp.issubdtype(rate.dtype, jnp.complexfloating) and not jnp.issubdtype(own.dtype, jnp.complexfloating):

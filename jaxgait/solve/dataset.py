@@ -34,7 +34,7 @@ SESSION_CLASS = "session_class"
 _IN_SECONDS = ("first_step", "max_step", "dt")
 """Options in seconds, whose attributes end in `_s`."""
 _ROUNDING = ("pivoting", "unrolled", "scan_kind")
-"""Options of solvers that only change rounding, or which derivatives go through."""
+"""Options of solvers that change nothing but rounding, or which derivatives exist."""
 
 
 def labelled(variables: Mapping[str, Variable], name: str, values: Any, dims: tuple[str, ...]) -> xr.DataArray:

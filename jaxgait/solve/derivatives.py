@@ -73,7 +73,7 @@ def first_only(results: T) -> T:
 def first_or_nan(results: T) -> T:
     """The results of a solve in forward mode whose second derivatives are not known: these are NaN.
 
-    For results that are computed whether or not they are used, so that an error message would be about nothing.
+    For results that are computed even if nobody uses them, where an error would be pointless.
 
     Examples:
         >>> import jax
@@ -86,9 +86,9 @@ def first_or_nan(results: T) -> T:
 
 
 def nan_if_missing(values: T, end: Any, mode: Mode) -> T:
-    """Results, of which those that are NaN, such as times of events that did not happen, have derivatives that are NaN.
+    """Results in which values that are NaN, such as times of events that did not happen, have derivatives that are NaN.
 
-    Without this they would be zero, those of the constants that fill the places. What does not use a NaN has its
+    Without this they would be zero, those of the constants that fill the array. What does not use a NaN has its
     derivative in either mode.
 
     Args:

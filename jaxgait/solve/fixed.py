@@ -75,7 +75,7 @@ class Progress(NamedTuple):
     def at_start(cls, model: Any, t: Scalar, y: State, amounts: dict[str, Any], watch: tuple[str, ...]) -> Progress:
         """The motion before the first step, at time `t` in s; `amounts` are the shapes of what each step adds.
 
-        It may be over there, as in all schemes.
+        The motion may already be over, as in all schemes.
         """
         totals = {n: jnp.zeros(x.shape, x.dtype) for n, x in amounts.items()}
         seen = {n: Extremes(x, x) for n, x in watched(model, t, y, watch).items()}
@@ -87,7 +87,7 @@ class Progress(NamedTuple):
         """The motion after a step to state `y` at time `t` in s; after an early end nothing changes.
 
         Returns:
-            Also what the step adds, in the units and shapes of the totals, zeros unless it counts; and whether it does.
+            The motion; what the step adds to the totals, in their units, zeros unless it counts; and whether it counts.
         """
         running = self.status == Outcome.COMPLETED
         code = ending(model, t, y)

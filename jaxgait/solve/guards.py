@@ -1,4 +1,4 @@
-"""Guards of an event-driven run that are wrong: they cannot fire (again), as they rise or sink, or they jump."""
+"""Detects guards of an event-driven run that are wrong: they jump, or cannot fire (again), as they rise or sink."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from jaxgait.solve.steps import like_state, prepared, rounding
 from jaxgait.support.checks import is_concrete, warn_user
 
 _NEGLIGIBLE = 1e-9
-"""Part of a guard's largest value that counts as zero."""
+"""Fraction of a guard's largest value that counts as zero."""
 _JUMP = 1e-6
-"""Part of a guard's largest value by which it must fall at one instant to jump."""
+"""Fraction of a guard's largest value by which it must fall at one instant to jump."""
 _TRIES, _HALVINGS = 64, 60
-"""Points of a step at which guards are looked at, and halvings between two of them."""
+"""Points of a step at which guards are evaluated, and halvings between two of them."""
 _LONG = 0.1
-"""Part of a run for which a guard must be negative to be suspicious: shorter phases may have just begun."""
+"""Fraction of a run for which a guard must be negative to be suspicious: shorter phases may have just begun."""
 
 
 def guards(model: Any, trajectory: Trajectory) -> dict[str, Float[Array, " times"]]:
@@ -40,7 +40,7 @@ def guards(model: Any, trajectory: Trajectory) -> dict[str, Float[Array, " times
 
 
 def phases(model: Any, trajectory: Trajectory) -> Int[Any, " times"]:
-    """The phase of each sample, which follows from the events; at one, that before it; -1 after the end.
+    """The phase of each sample, from the events: at an event, the phase before it; after the end, -1.
 
     The last sample of a completed run is its end, after an event there. It is an array of NumPy, or one of JAX if the
     trajectory is traced.
@@ -56,9 +56,9 @@ def phases(model: Any, trajectory: Trajectory) -> Int[Any, " times"]:
 def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]) -> None:
     """Warns of transitions that did not happen (again), as their guards are on the wrong side of zero.
 
-    In a run that is shorter than the model's own duration, and does not end before, a guard may be negative all the
-    time and right, unless it only falls; so may one that is zero at the start, unless its event would have changed the
-    motion (see `Trajectory.beyond`).
+    In a run that is shorter than the model's own duration, and does not end early, a guard may rightly be negative all
+    the time, unless it only falls; so may one that is zero at the start, unless its event would have changed the motion
+    (see `Trajectory.beyond`).
 
     Args:
         model: the mechanism.
@@ -102,7 +102,7 @@ def warn_of_guards(model: Any, trajectory: Trajectory, values: Mapping[str, Any]
 
 
 def without_event(kind: type, found: str) -> str:
-    """What may be wrong where events did not happen: the start of a model of this package, or a guard of another."""
+    """What may be wrong where events did not happen: for a model of this package its start, for others a guard."""
     if kind.__module__.partition(".")[0] == "jaxgait":
         return (
             f"{kind.__name__} may have started beyond an event, which did not happen. Guards are positive before their "
@@ -158,10 +158,10 @@ def jump_of_guard(model: Any, trajectory: Trajectory, step: float) -> str:
 
 @float64_default
 def _sunk_guard(model: Any, trajectory: Trajectory, values: Mapping[str, Any]) -> str:
-    """Which guard a reset has sent below zero for good, as one that forgets to turn a velocity; "" if none.
+    """Which guard a reset has sent below zero for good, such as one that forgets to reverse a velocity; "" if none.
 
-    It was changed by the reset of its own event, then stays negative up to the end of the run, and is farther below
-    zero there than it ever was above: a guard that swings back, or that a reset only lets pass, is none.
+    The reset of its own event changed it, it stays negative up to the end of the run, and is farther below zero there
+    than it ever was above. A guard that swings back, or that a reset only lets pass, does not count.
     """
     (happened, instants), phase, ts = _events(trajectory), np.asarray(phases(model, trajectory)), trajectory.ts
     for i, (name, one) in enumerate(model.transitions().items()):
@@ -211,7 +211,7 @@ def _phases_between_events(model: Any, kind: Any) -> Any:
 
 
 def _past(ts: Any, instants: Any, kind: Any, status: Any) -> Any:
-    """How many events happened before each sample, (times,), and in all before the last one of a completed run."""
+    """Number of events before each sample, (times,); for the last sample of a completed run, of all events."""
     xp = ts.__array_namespace__()
     at_end = (xp.arange(len(ts)) == len(ts) - 1) & (status == Outcome.COMPLETED)
     before = xp.searchsorted(instants + rounding(instants), ts)

@@ -25,11 +25,10 @@ precision, relative to the length of the step.
 A guard that rises from zero at an event and falls again within the next step (a ball about to come to rest) is found by
 halving the step. Otherwise two zeros of one guard within a single step cancel and are missed: the longest step must
 resolve the events. A run ends when its events follow each other too quickly to be resolved (`Outcome.EVENTS_CROWDED`);
-so does one that reaches its limit of events with these so close that no higher limit would help. It ends likewise
-where an event stops a guard at zero (a landing without rebound) or turns it there (the way back from a phase that
-begins with an acceleration back; a second event at one instant that undoes what the first did), and it falls from
-there: it would fire at once, and again without end. A guard that falls before the event and after it has been passed,
-and the run goes on.
+so does one that reaches its limit of events with these so close that no higher limit would help. It also ends where an
+event stops a guard at zero (a landing without rebound) or turns it there (the way back from a phase that begins with an
+acceleration back; a second event at one instant that undoes what the first did), and the guard then falls: it would
+fire at once, without end. A guard that falls both before and after the event has been passed, and the run goes on.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ from jaxgait.support.units import seconds
 _ADAPTIVE = {"rtol", "atol", "max_step"}
 """Options of adaptive steps."""
 _CROWDED = 1e-5
-"""Part of the first step in which no more than one event is expected, on average."""
+"""Fraction of the first step in which no more than one event is expected, on average."""
 LONGEST_REVERSE = 4096
 """Largest number of steps per segment in reverse mode."""
 _SCAN_KINDS: dict[Mode, str] = {"forward": "lax", "reverse": "checkpointed"}
@@ -223,7 +222,7 @@ class EventDriven(Scheme):
         return tuple(model.transitions())
 
     def in_mode(self, mode: Mode) -> EventDriven:
-        """The scheme for derivatives in one direction, each of which needs its own loop within the solver.
+        """The scheme for one mode of differentiation; each mode needs its own loop within the solver.
 
         Reverse mode takes `LONGEST_REVERSE` steps between two events at most.
         """
@@ -258,7 +257,7 @@ class EventDriven(Scheme):
     def _crowds(self, events: Events | None) -> Bool[Array, ""]:
         """Whether the events of a run that reached their limit are so close at last that no higher limit would help.
 
-        Each transition may happen once at an instant, so that fewer events than these show nothing.
+        Each transition may happen once at an instant: fewer events than transitions show nothing.
         """
         last = self.max_events // 2
         if events is None or last <= len(events.names):
@@ -302,8 +301,8 @@ def hybrid(
     Args:
         model: phases and transitions; its leaves may be traced.
         events: largest number of events to record; the solution stops there.
-        t_end: end time in s, after `t0`; with another one that is traced, the trajectory ends at once, with the status
-            of a non-finite state.
+        t_end: end time in s, after `t0`; if it is traced and is not, the trajectory ends at once, with the status of a
+            non-finite state.
         y0: state at `t0`; the model's own if None.
         phase: phase at `t0`.
         t0: start time in s.

@@ -46,7 +46,7 @@ def check_names(kind: type, outputs: Mapping[str, Any], y: Any, variables: Mappi
 
 
 def check_phase(kind: type, phases: int, given: Mapping[str, Any], variables: Mapping[str, Any]) -> None:
-    """Checks that nothing of a model with several phases has the name under which results have that of each sample.
+    """Checks that nothing of a model with several phases has the name of the phase of each sample in results.
 
     Args:
         kind: the model's class.
@@ -104,7 +104,7 @@ _ALIKE = 0.75
 
 
 def _open(kind: type, model: Any) -> bool:
-    """Whether names of states and outputs follow from values of a model, or a scheme adds those of running totals.
+    """Whether names of states and outputs depend on values of a model, or a scheme adds names of running totals.
 
     A part or a choice may decide what they are, and so may the length of an array.
     """

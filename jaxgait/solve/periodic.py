@@ -73,7 +73,7 @@ TOLERANCE: Mapping[Precision, float] = {"float64": 1e-10, "float32": 1e-5}
 ONE_WITHIN: Mapping[Precision, float] = {"float64": 1e-7, "float32": 1e-4}
 """Distance of a multiplier from +1 up to which it counts as +1."""
 SAME_POINT = 1e-6
-"""Distance, relative to a point, up to which another one is the same."""
+"""Distance, relative to a point, up to which another one counts as the same."""
 MAX_ITERATIONS = 30
 """Evaluations of a return map and its Jacobian after which a search is given up."""
 

@@ -23,7 +23,7 @@ __all__ = ["described", "step_of", "why_lost"]
 def step_of(return_map: ReturnMap) -> Callable[[Any, Point], tuple[Point, Int[Array, ""]]]:
     """The map as a function to the next point and how the motion ended, a code of `jaxgait.outcome`.
 
-    The code is always `COMPLETED` for maps that do not tell it, such as plain functions.
+    The code is always `COMPLETED` for maps that do not report it, such as plain functions.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -39,10 +39,10 @@ def step_of(return_map: ReturnMap) -> Callable[[Any, Point], tuple[Point, Int[Ar
 
 @float64_default
 def why_lost(return_map: Any, model: Any, z0: Float[ArrayLike, " n"], returns: int) -> str:
-    """How the motion from a point ends that does not return as often as wanted; "" if it does, or if nothing is known.
+    """How the motion from a point ends, if it does not return as often as wanted; "" if it does, or if unknown.
 
     Args:
-        return_map: any; only a `PoincareMap` and a `StroboscopicMap` know.
+        return_map: any; only a `PoincareMap` and a `StroboscopicMap` report how it ends.
         model: the mechanism.
         z0: the point, in the units of its coordinates.
         returns: how often it is to return.
@@ -67,7 +67,7 @@ def why_lost(return_map: Any, model: Any, z0: Float[ArrayLike, " n"], returns: i
 
 @float64_default
 def described(return_map: ReturnMap, model: Any, code: int, before: str = "") -> str:
-    """How a motion ended that does not return to the section of a map, from its code, after `before`; "" if unknown.
+    """From its code, how a motion ended that does not return to the section of a map, after `before`; "" if unknown.
 
     Examples:
         >>> from jaxgait import RollingWalker

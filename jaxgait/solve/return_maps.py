@@ -30,7 +30,7 @@ from jaxgait.solve.steps import as_point, prepared, start_state
 from jaxgait.support import checks, units
 
 RUNS = 10.0
-"""Runs of a model's own duration within which its motion must return: a gait has several strides in a run."""
+"""Number of runs of a model's own duration within which its motion must return: a gait has several strides in a run."""
 
 Point: TypeAlias = Float[Array, " n"]
 ReturnMap: TypeAlias = Callable[[Any, Point], Point]

@@ -6,8 +6,8 @@ A step costs one Jacobian, one factorisation and one back-substitution per stage
   Jacobian and elimination become straight-line code, in which every scalar is a batch vector under `vmap`.
 - A complex number counts as two real ones, so that the vector field need not be analytic.
 - The Jacobian and df/dt are exact, by forward-mode differentiation of the vector field.
-- Of larger states, positions whose rates are components too, as the coordinates and velocities of mechanisms, are
-  eliminated first, so that half the equations are left.
+- In larger states, positions whose rates are also components, as the coordinates and velocities of mechanisms, are
+  eliminated first, which leaves half the equations.
 - Derivatives of a step use the factors of the step itself: ``dx = W^-1 (db - dW x)``. Step sizes carry no derivative
   (diffrax's controllers stop it), so that forward and reverse mode give the derivative of the computed solution.
 
@@ -192,7 +192,7 @@ class _SecondOrder(_Dense):
         return [jnp.concatenate([q + z[:n] / s, z])]
 
     def product(self, W: Any, x: Components) -> Components:
-        """Of a derivative of such a matrix, whose coefficients of v in the rows of q are constant."""
+        """The product with a derivative of such a matrix, whose coefficients of v in the rows of q are constant."""
         s, rows = W
         return [jnp.concatenate([s * x[0][: self._n], rows @ x[0]])]
 

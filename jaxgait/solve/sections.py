@@ -25,16 +25,16 @@ from jaxgait.support.checks import an_instance, count_of, first_few, is_concrete
 __all__ = ["check_section", "warn_of_section"]
 
 _SAME = 1e-4
-"""Part of a number by which it may differ, as integration and a search have errors."""
+"""Largest relative difference that errors of integration and of a search explain."""
 _STILL = 1e-6
-"""Part of the size of a state by which it changes at most in the time of a return at an equilibrium."""
+"""Largest change of a state at an equilibrium in the time of a return, relative to its size."""
 _SMALL = 1e-2
-"""Part of the largest number of a point or a state that counts as much as one's own size."""
+"""Fraction of the largest number of a point or a state that is added to a number's own size."""
 
 
 @float64_default
 def check_section(return_map: Any, model: Any, z: Float[ArrayLike, " n"]) -> None:
-    """Checks that a point has as many numbers as its map returns, and comes back from its state; of known numbers only.
+    """Checks that a point has as many numbers as its map returns, and comes back from its state, unless it is traced.
 
     Args:
         return_map: any; only a `PoincareMap` has coordinates that might not come back.
@@ -75,7 +75,7 @@ def check_section(return_map: Any, model: Any, z: Float[ArrayLike, " n"]) -> Non
 
 
 def _back(return_map: Any, model: Any, z: Point) -> np.ndarray:
-    """The point that comes back from the state at a point; of other maps than a `PoincareMap`, only its size."""
+    """The point that comes back from the state at a point; for other maps than `PoincareMap`, only its size counts."""
     if isinstance(return_map, PoincareMap):
         return np.asarray(return_map.round_trip(model, z))
     if isinstance(return_map, StroboscopicMap):
@@ -85,7 +85,7 @@ def _back(return_map: Any, model: Any, z: Point) -> np.ndarray:
 
 @float64_default
 def warn_of_section(return_map: Any, model: Any, found: Any, order: int) -> None:
-    """Warns of a gait that is none: an equilibrium, or if its coordinates leave out components on which it depends.
+    """Warns of an equilibrium instead of a gait, and of coordinates that leave out what the gait depends on.
 
     A motion that goes on from the state after a return, instead of from that of its coordinates, leads to the same
     point if what they leave out only shifts, such as the distance travelled.

@@ -34,9 +34,9 @@ class Point(NamedTuple):
     t: Array
     y: Any
     guards: Float[Array, " guards"]
-    """Guard values there, exactly zero where they are so but for rounding."""
+    """Guard values there, exactly zero where they are zero to rounding."""
     before: Float[Array, " guards"]
-    """Their time derivatives just before the events at this instant, or if positive the last one; 0 at the start."""
+    """Their time derivatives just before the events at this instant (if positive, before the last); 0 at the start."""
     phase: Int[Array, ""]
     status: Int[Array, ""]
     """-1 while it runs."""
@@ -52,11 +52,11 @@ class HybridRun(NamedTuple):
     """A run through several segments."""
 
     end: Point
-    """Status `Outcome.EVENT_LIMIT` if it could continue, and behind more events than may happen."""
+    """Where it stopped; its status is `Outcome.EVENT_LIMIT` if it could continue or more events happened than may."""
     events: Events
     """With a leading axis, in their own units; NaN after the last one."""
     recorded: Int[Array, ""]
-    """How many of them there are."""
+    """How many events were recorded."""
     happened: Int[Array, ""]
     """How many events of any kind happened."""
 
@@ -135,7 +135,7 @@ class Engine:
             kept = happened & (so_far.happened < limit)
             if only is not None:
                 kept = kept & jnp.isin(event.kind, jnp.array(only, jnp.int32))
-            put = lambda whole, one: whole.at[at].set(jnp.where(kept, one, whole[at]))  # (nothing beyond the room)
+            put = lambda whole, one: whole.at[at].set(jnp.where(kept, one, whole[at]))  # (ignored beyond the end)
             events = jax.tree.map(put, so_far.events, event)
             return HybridRun(point, events, at + kept.astype(int), so_far.happened + happened.astype(int))
 
@@ -171,7 +171,7 @@ class Engine:
         return sank & acting & ~jnp.isin(jnp.arange(len(acting), dtype=jnp.int32), events.kind)
 
     def segment(self, point: Point) -> tuple[Point, Events, Bool[Array, ""]]:
-        """Integrates a run that has not ended to its next event, in the state's own units; was there one?"""
+        """Integrates a run that has not ended to its next event, in the state's units, and says if there was one."""
         bracket = self._search(point)
         event = self._locate(bracket, point)
         happens = bracket.found & ~bracket.failed & event.located & event.armed[event.fired]
@@ -206,10 +206,10 @@ class Engine:
         return values, jnp.abs(along) * 4.0 * float(jnp.finfo(t.dtype).eps)
 
     def _guards_after(self, point: Point, bracket: _Bracket, event: _Event, y: State) -> tuple[Array, Array]:
-        """Guard values just after an event, exactly zero where they are so but for rounding, and which are still due.
+        """Guard values just after an event, exactly zero where they are zero to rounding, and which are still due.
 
-        It is due to fire what fell at the same instant, or would have done so a rounding error later, and has not been
-        moved away from zero by the reset.
+        A guard is due if it fell at the same instant, or would have done so a rounding error later, and the reset has
+        not moved it away from zero.
         """
         guards, noise = self._noise(event.t, y)
         rounding = jnp.maximum(jnp.abs(event.rates) * instant(bracket.dt, event.t), point.due)
@@ -283,7 +283,7 @@ class Engine:
     def _advance(self, b: _Bracket, point: Point) -> _Bracket:
         """One step of the search: accepted, found to hold an event, or to be repeated with another length."""
         tried = self._trial(b, point.phase)
-        armed = b.armed | tried.armed  # which of these it is where the guard falls shows when the event is located
+        armed = b.armed | tried.armed  # at either end: which one counts shows when the event is located
         # Above zero and below it again within the step; or too little above it to be resolved.
         below = (tried.guards < 0.0) | ((tried.guards == 0.0) & b.halved)
         back = jnp.any(b.leaving & below & armed)
@@ -420,7 +420,7 @@ class _Bracket(NamedTuple):
     guards_after: Array
     armed: Bool[Array, " guards"]
     leaving: Bool[Array, " guards"]
-    """Which guards were zero at its start and rise from there: it is not known yet whether they fall again."""
+    """Which guards were zero at its start and rise from there: whether they fall again is not known yet."""
     held: Float[Array, " guards"]
     """See `_held`; 0 as soon as a guard has risen, or did not count."""
     halved: Bool[Array, ""]
@@ -460,11 +460,11 @@ class _Trial(NamedTuple):
 
 
 def _held(point: Point, rates: Array) -> Float[Array, " guards"]:
-    """How fast at most the guards may fall from here that the last event stopped or turned at zero, in units per s.
+    """Falling speed beyond which guards that the last event stopped or turned at zero count as falling, in units per s.
 
     Such a guard (of a ball without rebound; of the way back from a phase that begins with an acceleration back) would
-    fire again at once and without end. 0 of the others: one that falls before and after is passed. The speed is that
-    before, times a rounding error: a body that rests may drift.
+    fire again at once, without end. 0 for the others, also for one that falls both before and after, as it was passed.
+    The limit is the speed before, times a rounding error: a body at rest may drift.
     """
     least = 4.0 * float(jnp.finfo(point.t.dtype).eps) ** 0.5 * jnp.abs(point.before)
     passed = (point.before < 0.0) & (rates < -least)

@@ -206,7 +206,7 @@ def _start(model: Model, given: Any) -> State:
 
 
 def _whole(given: Mapping[Any, Any], shapes: Any) -> bool:
-    """Whether it is a state that is a dict, with plain numbers."""
+    """Whether a start is a whole state that is a dict, with plain numbers."""
     same = isinstance(shapes, Mapping) and given.keys() == shapes.keys()
     return same and not isinstance(given, xr.Dataset) and not any(isinstance(x, xr.DataArray) for x in given.values())
 

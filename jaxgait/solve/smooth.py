@@ -50,8 +50,8 @@ _TIGHTER, _LEAST_RETRY_RTOL = 1e-2, 100
 """Factor of the tolerances in a retry, and the smallest relative one, in units of the rounding error."""
 
 LEAST_STEPS = 200
-"""Steps that a run takes at least, unless its longest step is given, or so many are not allowed. The errors of the
-values alone decide on a step, and a mechanism at rest has none: a load that begins during a long step would be missed,
+"""Least number of steps of a run, unless its longest step is given, or so many are not allowed. Only the errors of the
+values decide on a step, and a mechanism at rest has none: a load that begins during a long step would be missed,
 and a derivative along a direction in which the motion is at rest (the lateral modes of a planar gait) would be wrong at
 any tolerance."""
 
@@ -200,8 +200,8 @@ def integrate(
 
     Args:
         model: the mechanism; its leaves may be traced.
-        ts: increasing times in s; with others that are traced, the trajectory ends at once, with the status of a
-            non-finite state.
+        ts: increasing times in s; if they are traced and do not increase, the trajectory ends at once, with the status
+            of a non-finite state.
         scheme: solver, tolerances and steps; those that suit the model if None (`Smooth.of`).
         y0: state at `ts[0]`; the model's own initial state if None.
         progress: whether to draw a progress bar (from compiled code; single runs only).

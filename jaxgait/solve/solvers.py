@@ -28,7 +28,7 @@ _LIKE = {
     "Rodas3": "ode23s ode23t ode23tb",
     "Rodas5P": "bdf cvode implicit implicitfast lsoda ode15s radau radau5 radauiia5",
 }
-"""Names of SciPy, MATLAB, MuJoCo and Julia in lower case, by the solver that does the same best."""
+"""Names in SciPy, MATLAB, MuJoCo and Julia, in lower case, for each solver that is the best substitute for them."""
 _DEFAULT_RTOL, _DEFAULT_ATOL, LEAST_RTOL = 1000, 10, 30
 """Lower limits of the default tolerances, and the smallest relative tolerance allowed, in units of the rounding error
 (2.2e-16 or 1.2e-7)."""

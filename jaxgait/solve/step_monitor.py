@@ -138,7 +138,7 @@ def _none(t: Array, y: State, model: Any, most: int) -> Crossings:
 
 
 def _crossed(c: Crossings, start: _End, end: _End, model: Any, keep: Any, last: Any) -> Crossings:
-    """Adds the guards that fell in an accepted step, in the last one also but for rounding, while there is room."""
+    """Adds the guards that fell in an accepted step (in the last also to zero but for rounding), up to the limit."""
     guards, step = _guards(model, *end), end.t - start.t
     at_end = last & (guards * step <= (c.guards - guards) * instant(step, end.t))
     fell = (c.guards > 0.0) & ((guards <= 0.0) | at_end) & keep
@@ -172,7 +172,7 @@ def located(model: Any, crossings: Crossings, solver: diffrax.AbstractSolver) ->
         return _corrected(model, solver, one[0], one[1], one[2].t, first[0]) if accurate else first
 
     none = lambda one: (one[1].t, one[1].y)
-    # In a loop, not vectorised: there are few events, and room for many.
+    # In a loop, not vectorised: there are few events, and space for many.
     t, y = jax.lax.map(
         lambda one: jax.lax.cond(one[0] >= 0, found, none, one), (crossings.kind, crossings.start, crossings.end)
     )
@@ -203,7 +203,7 @@ def _located(model: Any, kind: Array, start: _End, end: _End) -> tuple[Array, St
 
 
 def _implicit(t: Array, value: Array, slope: Array, ends: tuple[Array, Array]) -> Array:
-    """Newton's step from `t` in s, which it does not leave by more than to one of the ends, with its own derivative."""
+    """Newton's step from `t` in s, at most to one of the ends, with its own derivative."""
     slope = jax.lax.stop_gradient(slope)
     step = jnp.where(slope == 0.0, 0.0, -value / jnp.where(slope == 0.0, 1.0, slope))
     beyond = jax.lax.stop_gradient(step - jnp.clip(step, ends[0] - t, ends[1] - t))  # where the guard jumps
@@ -219,7 +219,7 @@ class _Search(NamedTuple):
     t: Array
     """Where to look next."""
     step: Array
-    """From where it looked before."""
+    """The last change of `t`."""
     count: Array
 
 

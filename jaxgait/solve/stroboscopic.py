@@ -152,7 +152,7 @@ def _after_periods(
 
 
 def _whole_state(model: Model, z: Any) -> tuple[State, Point]:
-    """The state of which a point is the numbers, and the point as an array."""
+    """The state whose numbers a point holds, and the point as an array."""
     own, unravel = ravel_pytree(start_state(model, None))
     z = as_point(z, "z")
     if z.shape != own.shape:
