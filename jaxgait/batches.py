@@ -22,7 +22,7 @@ M = TypeVar("M")
 def each(model: M, function: Callable[[M], Any]) -> Any:
     """The values (of any unit) of a function for every member of a model, as arrays with a leading axis (members,).
 
-    They are computed at once, also where JAX traces the caller.
+    They are computed immediately, even while JAX traces the caller.
 
     Args:
         model: its parameters may have a batch axis, all of the same length; without any it is one member.
@@ -47,7 +47,7 @@ def each(model: M, function: Callable[[M], Any]) -> Any:
 
 
 def _axes(info: ParameterInfo) -> Any:
-    """The batch axis, 0, of each number or array of a parameter that has one; None of the others."""
+    """The batch axis, 0, of each number or array of a parameter that has one; None for the others."""
     own = lambda path: info.rank - len(path)  # number of axes within nested tuples
     return jax.tree.map_with_path(lambda path, leaf: 0 if np.ndim(leaf) > own(path) else None, info.value)
 

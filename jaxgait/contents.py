@@ -26,7 +26,7 @@ MAX_LENGTH = 30_000
 
 
 def contents(model: Any) -> dict[str, Any]:
-    """The fields of a model that differ from its class's in more than parameters, as plain values.
+    """The fields of a model that differ from its class's defaults in more than parameters, as plain values.
 
     Examples:
         >>> from jaxgait import Creeper
@@ -45,7 +45,7 @@ def restored(model: M | type[M], recorded: Mapping[str, Any]) -> M:
     """A model with recorded `contents`.
 
     Args:
-        model: one of default values, or a class, of which parameters without default become None.
+        model: one with default values, or a class, whose parameters without a default become None.
         recorded: its contents.
 
     Raises:
@@ -82,7 +82,7 @@ def _usual(kind: type) -> dict[str, Any]:
 
 
 def _defaults(kind: type) -> dict[str, Any]:
-    """The values of a class's fields that its constructor gives without arguments, otherwise their defaults."""
+    """The fields' values in an instance made without arguments, if the constructor takes none; else their defaults."""
     fields: Any = dataclasses.fields(kind)
     if len(inspect.signature(kind.__init__).parameters) == 1:
         made = kind()

@@ -50,7 +50,7 @@ class Numerics(NamedTuple):
     """
 
     stiff: bool = False
-    """Whether contact or friction forbids explicit methods; schemes with steps of fixed length do not ask."""
+    """Whether contact or friction rules out explicit methods; schemes with steps of fixed length ignore it."""
     unrolled: bool = True
     """Whether explicit methods unroll their stages: fast in ensembles, but large models take long to compile."""
     rtol: float = 1e-6
@@ -67,7 +67,7 @@ class Numerics(NamedTuple):
     dt: float | None = None
     """Longest step in s of schemes with steps of fixed length; None: the scheme's default."""
     explicit_values: bool = False
-    """Whether a stiff model's runs take explicit steps all the same where no derivatives are taken of them.
+    """Whether runs of a stiff model take explicit steps nevertheless, if they are not differentiated.
 
     Derivatives through explicit steps at their limit of stability grow without bound, however right the values are.
     """
@@ -77,7 +77,7 @@ RESERVED_RESULTS = (
     *("status", "t_end", "steps", "rejected_steps", "first_status", "retries", "promoted"),
     *("event_time", "event_kind", "event_name"),
 )
-"""Names of the results that runs and ensembles have anyway."""
+"""Names of the results that runs and ensembles always have."""
 RESERVED = (*RESERVED_RESULTS, "time", "instant", "sample", "event", "parameter", "member")
 """These and the names of their dimensions."""
 ENDINGS = ("_end", "_before", "_after", "_gradient")
@@ -98,7 +98,7 @@ _REQUIRED = {
 
 
 def check_complete(cls: type) -> None:
-    """Checks that a model's class is complete, and that its units, names and measures are valid; not an abstract one.
+    """Checks that a model's class, unless abstract, is complete, and that its units, names and measures are valid.
 
     Raises:
         TypeError: naming what is missing or wrong.
@@ -152,7 +152,7 @@ def name_taken(variables: Collection[str], parameters: Iterable[str] = (), dims:
 
 
 def warn_of_near_hooks(cls: type, base: type) -> None:
-    """Warns of public names that a class adds but does not use, and that are nearly one which it leaves as it is.
+    """Warns of public names that a class adds but does not use, and that resemble one which it does not override.
 
     The latter are the names of its base and the equations of motion that it inherits.
 
@@ -186,9 +186,9 @@ def _read_by(members: Iterable[Any]) -> set[str]:
 
 
 def warn_of_plain_numbers(cls: type, base: type) -> None:
-    """Warns of fields that a class adds with a real number as their default, without a declaration: no parameters.
+    """Warns of fields that a class adds with a real number as their default but does not declare: no parameters.
 
-    Whole numbers of type `int` may be counts, and what has a name of its base's is used by it.
+    Integers may be counts, and the base class uses fields with its own names.
 
     Warns:
         UserWarning: naming the field, and how to declare it.
@@ -309,7 +309,7 @@ def _check_measures(cls: type) -> None:
 
 
 def _check_values(cls: type) -> None:
-    """Checks that what a class gives as values has their form, unless it is a property."""
+    """Checks the types of a class's attributes, except properties."""
     for name in ("duration", "period", "labels", "variables", "numerics"):
         if inspect.isfunction(vars(cls).get(name)):
             raise TypeError(f"{name} of {cls.__name__} must not be a method: write @property above it")

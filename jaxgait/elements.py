@@ -192,7 +192,7 @@ def as_value(value: Any, *, tuples: bool) -> Any:
 
 
 def as_array_of(value: Any) -> Any:
-    """A list or tuple as an array; anything else as it is, as are rows of different lengths, which checks name."""
+    """A list or tuple as an array; anything else unchanged, also rows of different lengths, which checks report."""
     if not isinstance(value, list | tuple):
         return value
     try:

@@ -36,10 +36,10 @@ from jaxgait.support import files, xr
 from jaxgait.support.checks import by_name, first_few, listed, shown, warn_user
 
 ENDINGS = (".csv", ".mot", ".sto")
-"""Of the files that `export` writes."""
+"""Endings of the files that `export` writes."""
 _FORCE = re.compile(r"_v[xyz]$")
 STRIDES_OF_A_DRIVE = 4
-"""Strides that are written of a drive, which repeats one: readers find two or more of them between heel strikes."""
+"""Strides written for a drive, which repeats one: readers find two or more of them between heel strikes."""
 
 
 class Column(NamedTuple):
@@ -69,7 +69,7 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -
             as the dict of `measure_both`; a drive, a stride or an embedded gait by name, of which four strides are
             written.
         path: a file whose name ends in one of `ENDINGS`; an old one is replaced when the new one is complete.
-        trial: as MOT and STO, of a walk of several, counted from 0; CSV has the strides of all trials.
+        trial: which one of a walk of several, counted from 0, for MOT and STO; CSV has the strides of all trials.
 
     Raises:
         OSError: if it cannot be written.
@@ -135,7 +135,7 @@ def metadata_path(table: pathlib.Path) -> pathlib.Path:
 
 
 def table_metadata(result: xr.Dataset, name: str) -> dict[str, Any]:
-    """What a CSV file cannot hold of a result, as metadata of the W3C's CSV on the Web for a table of a name.
+    """What a CSV table cannot hold of a result, as metadata of the W3C's CSV on the Web; `name` is that of the table.
 
     Returns:
         `@context`, `url`, and `notes` with a dict of the attributes: model, the parameters that all rows share, scheme,

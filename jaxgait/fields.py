@@ -43,16 +43,16 @@ class Immutable(eqx.Module):
     if not typing.TYPE_CHECKING:  # type checkers know the fields
 
         def __new__(cls, *args: Any, **given: Any) -> Any:
-            """Makes one of the class that JAX knows (see `whole`)."""
+            """Makes an instance of the class that JAX knows (see `whole`)."""
             return super().__new__(whole(cls), *args, **given)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Takes over the fields of a pickled one."""
+        """Restores the fields of a pickled module."""
         vars(self).update(state)
         with_whole_parts(self)
 
     def __check_init__(self) -> None:
-        """Takes values as their parameters are declared (see `_as_declared`), also in parts.
+        """Converts values as their parameters declare (see `_as_declared`), also in parts.
 
         Raises:
             ValueError: for values in a unit of another quantity, or in an unknown one.
@@ -90,9 +90,9 @@ class Immutable(eqx.Module):
 
 
 def _as_declared(module: Any) -> None:
-    """Takes labelled values in the units of their parameters, and tuples as arrays, unless annotated as tuples.
+    """Converts labelled values to the units of their parameters, and tuples to arrays, unless annotated as tuples.
 
-    Fields that constructors leave out have their defaults. Parts that are plain modules of equinox are changed here.
+    Fields that a constructor leaves out get their defaults. Plain equinox modules among the parts are changed in place.
     """
     for field in dataclasses.fields(module):
         taken = given = getattr(module, field.name)
@@ -152,7 +152,7 @@ def is_parameter(module: Any, field: dataclasses.Field) -> bool:
 
 
 def _left_out(module: Any, field: dataclasses.Field) -> bool:
-    """Whether a module has been made without a parameter that it need not have."""
+    """Whether a module was made without an optional parameter."""
     return field.default is None and getattr(module, field.name) is None
 
 

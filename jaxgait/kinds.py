@@ -169,7 +169,8 @@ class ObservedContacts(Protocol):
 class Transition(NamedTuple):
     """An event: where `guard` falls through zero in phase `source` while `armed`, the state jumps and `target` begins.
 
-    Of a clock, such as a digital controller's, the state holds the time of the next tick: `guard` is that time less t,
+    For a clock, such as a digital controller's, let the state hold the time of the next tick: `guard` is that time less
+    t,
     `reset` moves it on, and with `target=None` the motion goes on in whatever phase it was in.
 
     A guard that is zero or negative when its phase begins does not fire before it has been positive: a ball that starts

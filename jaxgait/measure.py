@@ -6,7 +6,7 @@
 
 A measure rejects a run that lacks what it needs. Measures of members that did not complete are masked by status
 (`mask`), because reductions over NaN are unreliable: on CPUs, JAX 0.10 gives -inf for a batched maximum of rows with
-NaN in batches of 10, and NaN in batches of 2. (`jaxgait.native.looped` mends this outside of reverse mode.)
+NaN in batches of 10, and NaN in batches of 2. (`jaxgait.native.looped` fixes this outside of reverse mode.)
 """
 
 from __future__ import annotations

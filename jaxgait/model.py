@@ -99,7 +99,7 @@ class Model(Immutable):
     if not TYPE_CHECKING:  # type checkers know the fields
 
         def __new__(cls, *args: Any, **given: Any) -> Any:
-            """Names the fields that come nearest where one is given that the model does not have."""
+            """Raises an error for a field that the model does not have, with the nearest ones."""
             del args
             unknown = [name for name in given if name not in cls.__dataclass_fields__]
             takes = inspect.signature(cls.__init__).parameters if unknown else {}
@@ -274,7 +274,7 @@ class Model(Immutable):
         check(self)
 
     def validate_start(self, start: Mapping[str, Any]) -> None:
-        """Rejects a start that makes no sense, such as one deep in the ground: the model's own with these components.
+        """Rejects an impossible start, such as one deep in the ground: the model's own with these components replaced.
 
         Args:
             start: by name, also of elements ("q[1]"), in their units; there may be a batch axis, also of the leaves.

@@ -58,7 +58,7 @@ _SENTENCES = {
 }
 
 RESERVED_ENDINGS = frozenset(text.partition(":")[0] for text in (*_SENTENCES.values(), INVALID_TEXT))
-"""What no termination of a model may be called: how these sentences begin ("completed", "gave up")."""
+"""Names that no termination of a model may have: beginnings of these sentences ("completed", "gave up")."""
 
 
 class IncompleteRun(UserWarning):
@@ -100,8 +100,8 @@ def warn_of_search(
         found: with `status`, `residual` (in the units of the point) and `iterations`.
         tolerance: largest residual of an orbit.
         max_iterations: evaluations after which it gave up.
-        lost: returns how the motion from the first guess ends that does not return; "" if that is not known.
-        singular: whether it ended as the Jacobian of the closure error is singular.
+        lost: returns how the motion from the first guess ends, if it does not return; "" if that is not known.
+        singular: whether it ended because the Jacobian of the closure error is singular.
 
     Warns:
         NoOrbit: with the residual where the search ended.

@@ -349,7 +349,7 @@ def in_own_unit(name: str, values: Any, unit: str | None) -> Any:
 
 
 def _check_numbers(label: str, value: Any, info: ParameterInfo, *, single: bool = False) -> None:
-    """Checks that a value (even traced) consists of real numbers and has its parameter's axes; `single`: no others."""
+    """Checks that a value (even traced) consists of real numbers with its parameter's axes; `single`: no batch axes."""
     wanted = {0: "one number", 1: "a list of numbers"}.get(info.rank, f"an array of {info.rank} axes")
     complaint = f"{label} ({info.doc}) must be {wanted} in {info.unit}, got {shown(value)}"
     if not all(map(is_real, entries_of(value))):

@@ -84,7 +84,7 @@ def plausible_range(default: Any, unit: str, bounds: Bounds) -> Range | None:
 
 
 def limb_mass(usual: float) -> Range:
-    """The plausible masses in kg of a part of a leg, of which one is usual; its weight in N is not among them.
+    """The plausible masses in kg of a part of a leg, around its usual one; the latter's weight in N is not among them.
 
     Examples:
         >>> from jaxgait.plausible import limb_mass

@@ -64,10 +64,10 @@ def use(precision: Precision) -> Iterator[None]:
 
 
 def _tell_constants_apart() -> None:
-    """Makes JAX keep the constants that it makes of NumPy arrays in equations apart by precision.
+    """Makes JAX keep apart, by precision, its constants for NumPy arrays in equations.
 
-    It takes the one of an earlier trace, of whatever precision, for as long as the traced program lives: equations with
-    a table, traced in float32 and then in float64, would not compile, or compute with rounded numbers.
+    JAX reuses the constant of an earlier trace, of whatever precision, as long as the traced program lives: equations
+    with a table, traced in float32 and then in float64, would not compile, or compute with rounded numbers.
     """
     with contextlib.suppress(ImportError, AttributeError):  # private; as in JAX 0.9 and later
         from jax._src import dtypes
@@ -147,7 +147,7 @@ def _decorated_class(cls: type) -> type:
 
 
 def _is_dict(x: Any) -> bool:
-    """Whether JAX would sort its keys, which may change their order or be impossible."""
+    """Whether a value is a plain dict: JAX would sort its keys, which changes their order or is impossible."""
     return type(x) is dict
 
 

@@ -36,11 +36,11 @@ ALL = "all"
 """Stands for all experiments; no experiment may have this name."""
 
 _SESSION = uuid.uuid4().hex[:16]
-"""Tells this process, or notebook, from all others."""
+"""Identifies this process or notebook."""
 _made: list[tuple[str, weakref.ref[type]]] = []
 """All model classes of this process, with their names, in the order in which they were made."""
 _numbers: weakref.WeakKeyDictionary[type, int] = weakref.WeakKeyDictionary()
-"""Their places in `_made`."""
+"""Their positions in `_made`."""
 
 
 def models() -> dict[str, str]:
@@ -152,7 +152,7 @@ def remember(kind: type) -> None:
 
 
 def session_mark(kind: type) -> str:
-    """What results record of a model class that no import finds, as of a notebook or a function; empty for others.
+    """What results record of a model class that no import finds, such as one of a notebook; empty for others.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -256,7 +256,7 @@ def load(where: str, given: str = "registered with jaxgait") -> Any:
 
     Args:
         where: module and name.
-        given: by whom, for the message.
+        given: where it is named, for the message.
 
     Raises:
         ValueError: if it does not exist or cannot be imported.

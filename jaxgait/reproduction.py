@@ -25,7 +25,7 @@ from jaxgait.outcome import NoResult
 from jaxgait.report import Report, table
 
 MAX_PROCESSES = 4
-"""A process takes up to two gigabytes of memory."""
+"""Each process takes up to two gigabytes of memory."""
 
 
 class Parts:
@@ -128,9 +128,9 @@ def _processes() -> Iterator[ProcessPoolExecutor | None]:
 
 
 def _become_worker() -> None:
-    """Leaves Ctrl-C to the parent process, ends with it, and shows no bars besides its own."""
+    """Leaves Ctrl-C to the parent process, ends with it, and shows no progress bars besides the parent's."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    tqdm.set_lock(threading.RLock())  # its own is for several processes; of one that is terminated, Python complains
+    tqdm.set_lock(threading.RLock())  # (tqdm's own is shared by processes: Python complains if one is terminated)
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
@@ -152,7 +152,7 @@ def _timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
 
 
 def _heard(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float, list[tuple[str, type[Warning]]]]:
-    """What `_timed` returns of a part in another process, and its warnings; issued there, they would name its code."""
+    """What `_timed` returns for a part in another process, and its warnings: issued there, they would name its code."""
     with warnings.catch_warnings(record=True) as caught:
         found, seconds = _timed(work, *arguments)
     return found, seconds, [(str(each.message), each.category) for each in caught]

@@ -65,7 +65,7 @@ class Root(NamedTuple):
     """`CONVERGED`; `Outcome.NOT_CONVERGED`: the residual stopped falling, or the maximum number of steps was reached;
     `Outcome.NONFINITE`: the function is not finite at the first guess."""
     singular: Bool[Any, "*members"] | bool = False
-    """Whether the search ended as the Jacobian is singular to rounding."""
+    """Whether the search ended because the Jacobian is singular to rounding."""
 
 
 # --- Newton's method ----------------------------------------------------------------------------------------------
@@ -103,11 +103,11 @@ class Rule(NamedTuple):
     """Largest component of the last step, from a point whose residual is small enough, relative to the larger of the
     point and 1; beyond it, the Jacobian is singular but for rounding errors, and there is no isolated root."""
     relative: float = float("inf")
-    """Largest component of the next step, relative to the point, from which on a residual that is small enough ends the
-    search: a point of tiny numbers has small residuals everywhere."""
+    """Largest component of the next step, relative to the point, at which a small enough residual ends the search:
+    a point of tiny numbers has small residuals everywhere."""
     noise: float = 0.0
-    """What the function resolves, relative to the larger of a component and 1. A search that is over, or at its limit
-    of steps, has converged with less in each component, which errors of a solver may keep above the tolerance."""
+    """What the function resolves, relative to the larger of a component and 1. A search that has ended, or reached its
+    limit of steps, has converged if each component is below, as errors of a solver may keep it above the tolerance."""
 
 
 def improved(it: Iterate, value: Points, jacobian: Matrices, rule: Rule) -> Iterate:
@@ -272,9 +272,9 @@ def root(
 
 @jax.custom_jvp
 def _without_slope(constant: Array, x: Points) -> Array:
-    """The constant, with derivatives that are infinite by whatever the point `x` depends on: unknown, and not zero.
+    """The constant, with infinite derivatives with respect to what the point `x` depends on: unknown, and not zero.
 
-    Where the constant is not used they are zero, as they must be: JAX also passes on derivatives that are zero.
+    Where the constant is not used, they are zero, as they must be: JAX also propagates derivatives that are zero.
     """
     del x
     return constant
@@ -291,11 +291,11 @@ def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
 
 @eqx.filter_custom_jvp
 def _implicit(x: Points, jacobian: Matrices, args: Any, *, function: Function) -> Points:
-    """The constant `x`, with the derivatives of the root of `function` there by `args`, of any order.
+    """The constant `x`, with the derivatives of the root of `function` with respect to `args`, of any order.
 
     Args:
-        x: the root; no derivatives by it are taken.
-        jacobian: Jacobian of the function there, likewise.
+        x: the root; not differentiated.
+        jacobian: Jacobian of the function there; not differentiated.
         args: second argument of the function.
         function: of (x, args).
     """
@@ -325,7 +325,7 @@ def _(primals: Any, tangents: Any, *, function: Function) -> tuple[Matrices, Mat
 
 
 def _slope(function: Callable[..., Array], primals: Any, tangents: Any) -> Array:
-    """The derivative of a function along tangents, which may be of what it does not depend on."""
+    """The derivative of a function along tangents, or zero if it does not depend on what they change."""
     value, slope = eqx.filter_jvp(function, primals, tangents)
     return jnp.zeros_like(value) if slope is None else slope
 

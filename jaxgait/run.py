@@ -26,7 +26,7 @@ SAMPLES_PER_RUN = 1000
 LONGEST_RUN = 100.0
 """Plausible length of a run, in units of the model's own duration."""
 _ATTRIBUTES = {"time": "ts", "event_time": "events.t", "event_kind": "events.kind", "event_name": "happened(name)"}
-"""Where a run has what a dataset calls by these names."""
+"""Attributes of a run, by the names of what they hold in a dataset."""
 WHOLE_WITHIN = 1e-6
 """Largest difference from a whole number, of periods or steps, that counts as rounding."""
 
@@ -115,7 +115,7 @@ class Trajectory(NamedTuple):
     totals: dict[str, Array] = {}  # noqa: RUF012
     """Running totals over the solver's own steps at each of the times, by name; NaN after an early end."""
     beyond: Bool[Array, " transitions"] | None = None
-    """At or beyond which events that change the motion a run began and ended: none happened, and their guards sank."""
+    """Transitions that change the motion, at or beyond which a run began and ended: none happened, and guards sank."""
 
     def reached(self) -> Bool[Array, " times"]:
         """Which samples the run reached, including one exactly at its end; times in s.

@@ -60,7 +60,7 @@ class Scheme(abc.ABC):
     free_start: ClassVar[bool] = True
     """Whether a run may start from a state other than the model's own."""
     exact_ends: ClassVar[bool] = False
-    """Whether derivatives go through the time of an early end; otherwise it is that of a step."""
+    """Whether derivatives include the time of an early end; otherwise that time is the end of a step."""
 
     def __post_init__(self) -> None:
         """Makes options that are numbers of NumPy or JAX, or labelled times, Python's; subclasses check them, too."""
@@ -142,7 +142,7 @@ class Scheme(abc.ABC):
         del precision
 
     def in_mode(self, mode: Mode) -> Scheme:
-        """The scheme for derivatives in one direction, if that makes a difference."""
+        """The scheme for a mode of differentiation, if that makes a difference."""
         known = {f.name for f in dataclasses.fields(self)}
         return dataclasses.replace(self, mode=mode) if "mode" in known else self
 

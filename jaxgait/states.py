@@ -74,7 +74,7 @@ def out_of_bounds(x: Any) -> Any:
 
 
 def growth(model: Model, name: str, where: str = "") -> str:
-    """What is wrong where a component of the state is out of bounds at the end, but not at the start.
+    """The message about a component of the state that is out of bounds at the end, but not at the start.
 
     Examples:
         >>> from jaxgait import Bungee
@@ -102,7 +102,7 @@ def described_component(model: Model, name: str) -> Variable | None:
 
 
 def component_labelled(model: Model, label: Any, prefix: str = "") -> str:
-    """A hint for the name of a joint, say, where one of an element of the state is needed; empty for other names.
+    """A hint for a name, such as a joint's, given where an element of the state is needed; empty for other names.
 
     Args:
         model: the mechanism.

@@ -149,7 +149,7 @@ def _knowing(model: M, values: Mapping[str, Any]) -> M:
     """A copy of a model whose derived methods return known values.
 
     They are in an attribute that is no field: every model that is made from this one, by replacing a parameter or by a
-    JAX transformation, is without them.
+    JAX transformation, lacks them.
     """
     fields: Mapping[str, Any] = vars(model)
     inside = {name: _knowing(fields[name], found) for name, found in values.items() if name in fields}
