@@ -27,11 +27,11 @@ SEARCH_FACTOR = 100.0
 SEARCH_VALUES = 121
 """Number of values scanned in this range, 8 % apart."""
 SAME_HEIGHT = 1e-3
-"""Difference in m between two heights that are the same, in float32 too."""
+"""Difference in m up to which two heights are the same, in float32 too."""
 AT_REST = 1e-3
 """Speed in m/s below which a jumper on a strongly damped rope, who never turns, has arrived."""
 MAX_STEPS = 100_000
-"""Of the solver: a strongly damped rope takes many."""
+"""Largest number of steps of the solver: a strongly damped rope takes many."""
 _LATEST = 1e3  # s: on any realistic rope the jumper has turned
 
 

@@ -358,7 +358,7 @@ class CreeperChain(Model):
             warn_of_rigid(self.bearing)
 
     def check_motion(self) -> None:
-        """All of `validate` except for the bearing.
+        """Checks everything that `validate` checks, except for the bearing.
 
         Raises:
             ParameterError: naming the value and its bound.

@@ -21,8 +21,8 @@ BOUNDS = {
 }
 """Bounds of the search, in m and s; the longest stroke is 0.4 lengths of a default unit (see `LONGEST_STROKE`)."""
 STABLE_STEP = 8e-5
-"""In s. Step control keeps an explicit solve bounded, but not its tangents: the step must stay below 2.5 times the time
-in which a sliding pad's bristles follow, their deflection at the limit over the speed."""
+"""Longest step in s. Step control keeps an explicit solve bounded, but not its tangents: the step must stay below 2.5
+times the time in which a sliding pad's bristles follow, their deflection at the limit over the speed."""
 CYCLES = 4
 """Cycles of the gait in a run."""
 SETTINGS: dict[str, Any] = {
@@ -37,7 +37,7 @@ SETTINGS: dict[str, Any] = {
     "max_step": STABLE_STEP,
     "batch": 1,
 }
-"""Of the search and its runs."""
+"""Options of the search and its runs."""
 
 
 @by_name()

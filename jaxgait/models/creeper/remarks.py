@@ -19,7 +19,7 @@ _PRESCRIBED = "a CreeperChain moves as prescribed, with one pad that holds and o
 
 
 def warn_of_unused(chain: Any) -> None:
-    """Warns of parameters of a chain (any that has a robot) without effect on its motion and forces.
+    """Warns of parameters of a chain (any model that has a robot) without effect on its motion and forces.
 
     Warns:
         UserWarning: naming them, and why.

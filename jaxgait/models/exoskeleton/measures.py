@@ -244,7 +244,7 @@ MEASURES = table(
         lambda step: jnp.where(step.lift > 0.0, step.friction, jnp.nan),
         "1",
         "friction coefficient that the prescribed step requires",
-        early=False,  # so that gaps are warned of
+        early=False,  # so that gaps raise a warning
     ),
     _of_step("least_lift", lambda step: step.lift, "N", "smallest vertical ground reaction in the prescribed step"),
     _of_step(

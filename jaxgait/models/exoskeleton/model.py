@@ -330,7 +330,7 @@ class Exoskeleton(Model):
         return step, t - step * half
 
     def _in_the_world(self, seen: dict[str, Array], step: Array) -> dict[str, Array]:
-        """What is observed in the axes of this step, those of every other step with y mirrored, in world axes."""
+        """Observables in the axes of this step, with y mirrored in every other step, converted to world axes."""
         if self.mode == "literal":
             return seen
         if self.dimension == 2:

@@ -22,11 +22,11 @@ _ACTUATORS = ("M_phi", "M_psi", "F")
 WIDEST, HIGHEST = 9.2, 7.0
 """Width and height in inches that a kinogram's panels together do not exceed."""
 LABELS = (0.9, 1.1)
-"""Room in inches for labels, across and up."""
+"""Space in inches for labels, across and up."""
 MARGIN = 0.1
-"""Room in m around the joints of a kinogram."""
+"""Margin in m around the joints of a kinogram."""
 LEGEND = 0.15
-"""Room in m for the legend above the joints seen from the side."""
+"""Space in m for the legend above the joints seen from the side."""
 Group = Sequence[tuple[str, int]]
 
 

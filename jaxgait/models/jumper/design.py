@@ -33,7 +33,7 @@ TIMING = {
 }
 """Parameters and their bounds in s; the elbow swings with the shoulder."""
 SETTINGS: dict[str, Any] = {"samples": 600, "solver": diffrax.Tsit5(), "rtol": 1e-7, "atol": 1e-8}
-"""Of the runs: samples every millisecond."""
+"""Options of the runs: samples every millisecond."""
 DEFAULT_STARTS = 8
 """Number of starts of `highest_jump`."""
 

@@ -21,7 +21,7 @@ __all__ = ["MEASURES", "SPATIAL_MEASURES", "Jump", "assess", "lift_off_times", "
 
 Number = Float[Array, ""]
 _HISTORIES = ("time", "depth", "com_x", "com_z", "com_vx", "com_vz", "grf_z", "angular_momentum", "pitch")
-"""What `assess` reads."""
+"""Histories that `assess` reads."""
 
 
 class Jump(NamedTuple):
@@ -255,10 +255,9 @@ def _last(flags: Bool[Array, " times"]) -> Int[Array, ""]:
 def _at_lift_off(depth: Float[Array, " times"], last: Int[Array, ""]) -> Callable[[ArrayLike], Number]:
     """Interpolates a history where the depth falls through zero after the sample `last`; NaN without such a sample.
 
-    By a cubic in the depth through the four samples around the zero.
-
-    A line through the two nearest would do for values, but its slope has an error of first order in the interval, and
-    so have derivatives, as the zero moves along it. It remains where the depth does not fall evenly on all four.
+    By a cubic in the depth through the four samples around the zero. A line through the two nearest would do for
+    values, but its slope has an error of first order in the interval, and so have derivatives, as the zero moves along
+    it. The line remains in use where the depth does not fall steadily through all four.
     """
     count = depth.shape[0]
     if count < 2:

@@ -24,7 +24,7 @@ PER_LINE = 3
 STUD_SPACING = 4.2
 """Width in cm of a single row of studs on the map of a sole: the spacing of the boot's rows."""
 AROUND = 5.0
-"""Room in cm around the studs on a map of both soles."""
+"""Margin in cm around the studs on a map of both soles."""
 SLIPPING_FRACTION = 0.95
 """Fraction of the kinetic friction limit above which a stud counts as slipping on the map."""
 MARKS = {"sticks": (BLUE, 1.8), "slips": (ORANGE, 1.8), "in the air": (GREY, 0.6)}

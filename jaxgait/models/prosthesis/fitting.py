@@ -141,7 +141,7 @@ def _trials(leg: Prosthesis) -> tuple[Float[np.ndarray, " heights"], Float[np.nd
 
 
 def _advice(leg: Prosthesis) -> str:
-    """What to change of a leg that walks at no height: the damper's stiffness decides most whether its knee folds."""
+    """What to change in a leg that walks at no height: the damper's stiffness decides most whether its knee folds."""
     own = float(leg.damper.k)
     found = {x * own: _trials(with_parameters(leg, {"damper.k": x * own})) for x in OTHER_DAMPERS}
     k, (heights, rho) = max(found.items(), key=lambda one: np.max(one[1][1]))

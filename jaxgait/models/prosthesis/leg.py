@@ -88,7 +88,7 @@ def reaction(
     ground: Sequence[AppliedForce],
     gravity: Scalar,
 ) -> tuple[Vec, Scalar]:
-    """Force in N and moment in N m about a point of what is above on bodies and ground contacts: Newton and Euler.
+    """Force in N and moment in N m about a point, of what is above on bodies and ground contacts (Newton-Euler).
 
     For the entire leg about H, rows 1 to 3 of the paper's equations.
 

@@ -39,7 +39,7 @@ leg, with a rigid hip, has 3.0 (`docs/limits.md`). Those that hammer the floor h
 ON_GROUND = 20.0
 """Vertical force in N above which the foot counts as on the ground, as with force plates."""
 REFINED = 10
-"""Number of values of the knee's velocity per sample, by its acceleration."""
+"""Number of values of the knee's velocity per sample, interpolated by means of its acceleration."""
 
 
 @float64_default

@@ -26,7 +26,7 @@ from jaxgait.plot.table import COUNTS, Table, table
 from jaxgait.precision import float64_default
 
 PERIODS = ("irregular", "T", "2T", "3T", "4T")
-"""Of gaits by their order, T of one stride."""
+"""Names of gaits by their order; T is one stride."""
 LEAST_AMPLITUDE = 1e-2
 """Amplitude in deg at the lower end of spectra, if the peaks are much higher."""
 ABOVE = 1.3
@@ -34,7 +34,7 @@ ABOVE = 1.3
 
 
 def knee_curves(runs: Mapping[str, xr.Dataset], period: float, last: int = 3) -> Figure:
-    """Knee flexion over the last strides of runs, with the measured knee dashed, and how those that ended early did so.
+    """Knee flexion over the last strides of runs, with the measured knee dashed, and how each early end came about.
 
     Args:
         runs: results of `simulate(Prosthesis(...))` by label.

@@ -23,7 +23,7 @@ from jaxgait.support.checks import is_concrete, shown
 def check_moved(links: Mapping[str, Link], moved: Collection[str] = ()) -> None:
     """Rejects bodies without inertia about, or mass along, their joint: no force determines their acceleration.
 
-    Numbers may have a batch axis. Bodies beyond count, unless they lie on the joint as well.
+    Numbers may have a batch axis. Bodies beyond the joint count as well, unless they also lie on it.
 
     Args:
         links: by name, parents first.
@@ -211,7 +211,7 @@ def named_fault(model: Any, check: Callable[[], None]) -> None:
 def can_be_probed(law: Any) -> bool:
     """Whether the law of a prescribed motion can be evaluated before a run: it raises nothing, and knows its numbers.
 
-    What a law raises is named when the equations are checked. A law that is a closure may hold numbers that are traced.
+    What a law raises is reported when the equations are checked. A law that is a closure may hold traced numbers.
 
     Examples:
         >>> import jax.numpy as jnp

@@ -39,7 +39,7 @@ class Drives:
         return {a: joint for a, joint in joints.items() if joint in self.coordinates}
 
     def by_name(self, control: np.ndarray) -> dict[str, JointDrive]:
-        """Springs have the name of their coordinate, motors their own.
+        """The drives by name: springs have the name of their coordinate, motors their own.
 
         Args:
             control: the commands of all actuators, `ctrl` (nu,), in their units, N m or rad, for example.
@@ -152,7 +152,7 @@ class Drives:
         return [stop.joint for stop in stops if not stop.lowest <= start[stop.joint] <= stop.highest]
 
     def left_out(self) -> dict[tuple[str, str], int]:
-        """The numbers of drives in the file that are not among these, by what they are called."""
+        """Numbers of the drives in the file that are not among these, by kind (singular and plural)."""
         compiled, every = self.robot.compiled, range(self.robot.compiled.njnt)
         others = [j for j in every if j not in self.coordinates]
         having = lambda field, joints: sum(bool(field[compiled.jnt_dofadr[j]]) for j in joints)

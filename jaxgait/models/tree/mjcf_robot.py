@@ -18,7 +18,7 @@ from jaxgait.models.tree.parts import ContactPoint
 from jaxgait.support import checks
 
 _SAME = 1e-9
-"""Distance in m below which anchors are one point, and deviation of a vector that is no deviation."""
+"""Distance in m up to which anchors are one point, and deviation up to which vectors are equal."""
 
 
 class _Group(NamedTuple):
@@ -50,7 +50,7 @@ class Robot:
     """MuJoCo's data in the pose of the file."""
 
     def name(self, kind: str, number: int) -> str:
-        """Without dots, which separate the names of parameters; a shape without a name has that of its body."""
+        """The name, without dots, which separate names of parameters; a shape without a name has that of its body."""
         own = getattr(self.compiled, kind)(number).name
         if not own and kind == "geom":
             body = int(self.compiled.geom_bodyid[number])
@@ -281,7 +281,7 @@ class Robot:
         return not any(int(bit) & int(self.compiled.opt.disableflags) for bit in bits)
 
     def left_out(self, geoms: list[int], *, ground: bool) -> dict[tuple[str, str], int]:
-        """The numbers of what the file has and bodies and contacts have not, by what it is called.
+        """Numbers of the things in the file that bodies and contacts lack, by kind (singular and plural).
 
         Args:
             geoms: the shapes that may touch the ground.

@@ -102,7 +102,7 @@ def _plausible(unit: str) -> tuple[float, float] | None:
 
 
 def _of_drives(model: TreeModel) -> Callable[[Any, ParameterInfo], ParameterInfo]:
-    """What turns a parameter of a drive into the units of its joint, unless a law of the user's own declares them."""
+    """A function that puts a drive's parameter into the units of its joint, unless a law of the user declares it."""
     velocities = naming.velocities(naming.skeleton(model.links))  # once for all drives: the bodies take their time
 
     def refined(drive: Any, info: ParameterInfo) -> ParameterInfo:
@@ -182,7 +182,7 @@ class TreeModel(Model):
 
     @property
     def numerics(self) -> Numerics:
-        """Explicit steps, unless a contact is stiff, with a larger `rtol`; then only for values of many joints."""
+        """Explicit steps; if a contact is stiff, implicit ones with a larger `rtol` (many joints: for derivatives)."""
         stiff = any(contact.stiff for contact in self.contacts.values())
         rtol, atol = (1e-6, 1e-8) if stiff else (1e-8, 1e-9)
         max_step, tree = MAX_CONTACT_STEP if self.contacts else None, naming.skeleton(self.links)

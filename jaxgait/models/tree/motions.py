@@ -107,7 +107,7 @@ def jumps(at: Callable[[Any], tuple[Array, Array, Array]], duration: Scalar) -> 
     """The jumps of a motion, and of its rate, within a run.
 
     A coordinate changes by the integral of its rate, and that by the integral of the acceleration. What is missing in
-    an interval becomes less the shorter it is, unless there is a jump, so that each is halved again and again.
+    an interval shrinks with it, unless there is a jump: intervals are therefore halved again and again.
 
     Args:
         at: coordinate in rad (m), its rate and its acceleration at a time in s, as computed by differentiation.

@@ -43,7 +43,7 @@ IN_PANEL, PANELS = 4, 3
 THICKNESS = 0.03
 """Thickness of a rod as a fraction of the height of the view."""
 ROUNDING = 1e-9
-"""Relative differences of places that are the same."""
+"""Relative difference up to which positions are the same."""
 
 
 @float64_default
@@ -91,7 +91,7 @@ def scene(model: TreeModel, run: xr.Dataset) -> Scene:
 
 
 def _moved(model: TreeModel, run: xr.Dataset) -> tuple[np.ndarray, Placements]:
-    """Coordinates in rad and m, (time, nq), and the places of bodies; prescribed motions are those of their laws."""
+    """Coordinates in rad and m, (time, nq), and placements of bodies; prescribed motions are those of their laws."""
 
     def placed(t: Any, q: Any, v: Any) -> tuple[Any, list[tuple[Any, Any]]]:
         moving = cast(model)
@@ -138,7 +138,7 @@ def _floor(everything: np.ndarray, reach: float, slope: float) -> tuple[Body]:
 
 
 def _coordinates(model: TreeModel) -> set[str]:
-    """Massless links that slide from the ground, or from such a link: they place the next body, and are none."""
+    """Massless links that slide from the ground, or from such a link: they position the next body, and are none."""
     found: set[str] = set()
     for name, link in model.links.items():
         massless = not np.any(link.mass) and not np.any(link.inertia)

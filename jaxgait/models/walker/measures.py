@@ -196,8 +196,8 @@ def passing_gait(
 class Gait(NamedTuple):
     """An even number of steps in the second half of a walk, whose first half is its transient; NaN below two.
 
-    Among the rows of what happened, such as events, those that are counted begin or end a step. The first of an odd
-    number of them begins the gait; the last one belongs to it no longer.
+    Of the rows, such as events, those that are counted begin or end a step. The gait begins at the first of an odd
+    number of them; the last one no longer belongs to it.
 
     Examples:
         >>> import jax.numpy as jnp

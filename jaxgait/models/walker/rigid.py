@@ -337,7 +337,7 @@ class RollingWalker(RoundFeet, Model):
         """Heel strike, and what ends a walk: a fall, a stance foot that leaves the ground, and one that does not.
 
         A leg that tips over loses the ground, too, shortly before the fall: that is a fall. A foot that leaves at the
-        instant of its landing is not noticed: that takes legs as fast as 6 rad/s.
+        instant of its landing is not detected: that takes legs as fast as 6 rad/s.
         """
         ahead = lambda y: y.swing - y.stance > self.clearance_angle
         return {

@@ -215,10 +215,10 @@ class Walker(RoundFeet, Model):
         return 1.0 - behind * jax.nn.sigmoid(omega / self.swing_rate)
 
     def _scuffed(self, t: Scalar, y: WalkerState | BristledWalkerState) -> Bool[Array, ""]:
-        """Whether a foot that is no longer ignored is so deep in the ground that its spring gives away much energy.
+        """Whether a foot that is no longer ignored is so deep in the ground that its spring releases much energy.
 
-        This energy was never put in. How much of its energy the damping leaves is estimated by the force at the speed
-        at which an undamped spring would throw the whole walker up.
+        This energy was never put in. How much of it the damping leaves is estimated from the force at the speed at
+        which an undamped spring would throw the whole walker up.
         """
         del t
         law, lead, gains = self.normal_law, y.theta_1 - y.theta_2, []
