@@ -1,4 +1,4 @@
-"""Programs for a GPU, compiled ahead without one: seconds and kernels, by XLA alone and with one kernel for each loop.
+"""Compiles programs for a GPU without one: seconds and kernels, by XLA alone and with one kernel for each loop.
 
     EQX_ON_ERROR=nan python -m experiments.benchmarks.ahead [MECHANISM ...]     writes ahead.json and AHEAD.md
 
@@ -33,7 +33,7 @@ platform_name: "CUDA"
 dnn_version_info { major: 9 minor: 8 }
 device_description_str: "NVIDIA H100 80GB HBM3"
 """
-"""What XLA asks of a processor, in the words of its `GpuTargetConfigProto`; figures of NVIDIA's data sheet."""
+"""What XLA needs to know of a processor, as its `GpuTargetConfigProto`; figures from NVIDIA's data sheet."""
 LAUNCHES = re.compile(r"= [^=]*? (fusion|custom-call|copy|sort|scatter|convolution|dot|rng[\w-]*)\(")
 """Instructions of a compiled program that are kernels."""
 LOOPS = re.compile(r" while\(.*?condition=%?([\w.-]+), body=%?([\w.-]+)")

@@ -84,7 +84,7 @@ def processor() -> str:
 
 @contextlib.contextmanager
 def compiled_anew() -> Iterator[None]:
-    """Leaves disk caches of compiled programs alone: compile times are part of what is measured."""
+    """Disables disk caches of compiled programs: compile times are part of what is measured."""
     ours, before = os.environ.get("JAXGAIT_CACHE"), jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
     jax.config.update("jax_compilation_cache_dir", None)
     os.environ["JAXGAIT_CACHE"] = "off"

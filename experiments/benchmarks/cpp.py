@@ -12,7 +12,7 @@ from .rows import Timing
 
 HERE = pathlib.Path(__file__).parent
 FLAGS = ("-std=c++20", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-Wno-psabi")
-"""For all programs. No -ffast-math: it would break the compensated reduction of angles."""
+"""Options for all programs. No -ffast-math: it would break the compensated reduction of angles."""
 
 
 def compiler() -> str | None:

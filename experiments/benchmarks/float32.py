@@ -105,7 +105,7 @@ def elevation(run: xr.Dataset) -> Any:
 
 
 def displacement(run: xr.Dataset) -> float:
-    """From start to end along x, in mm."""
+    """Displacement from start to end along x, in mm."""
     return 1e3 * float(run["x"][-1] - run["x"][0])
 
 

@@ -3,8 +3,8 @@
     python -m experiments.benchmarks.gpu [--quick] [--out DIR] [--parts PART ...]
     python -m experiments.benchmarks.gpu --join DIR DIR ... [--out DIR]    parts that ran apart, on GPUs of one kind
 
-Writes gpu.json, GPU.md and GPU.png at every figure, so that a run that is cut off keeps its own; ends with 2 where JAX
-finds no GPU, and with 1 where a result is wrong.
+Writes gpu.json, GPU.md and GPU.png after every figure, so that a run that is cut off keeps what it has; ends with 2
+where JAX finds no GPU, and with 1 where a result is wrong.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from .mechanisms import MECHANISMS, member, values
 from .rows import Target, announce
 
 LEAST_ALLOWED: dict[precision.Precision, float] = {"float64": 1e-9, "float32": 1e-3}
-"""Difference from the CPU of a final state that is always allowed, over its largest component among all members."""
+"""Difference of a final state from the CPU's, relative to its largest component of all members, always allowed."""
 ROUNDING_MARGIN = 30.0
-"""What else is allowed, in differences that the CPU itself shows if the parameter is changed in its last digit.
+"""Further difference allowed, as a multiple of what the CPU shows if the parameter is changed in its last digit.
 
 Rounding differs between processors where XLA computes (which products and sums become one operation), and steps that
 adapt themselves carry it on, up to their own tolerances.
@@ -56,7 +56,7 @@ WRONG = 1
 
 @dataclasses.dataclass
 class Found:
-    """What was measured and compared, which is written at once; `rows` have one form for each kind."""
+    """What was measured and compared, written to the files after every addition; `rows` have one form for each kind."""
 
     about: dict[str, Any]
     folder: pathlib.Path
@@ -156,7 +156,7 @@ def knee_part(found: Found, quick: bool, xla: bool = False) -> None:
 
 @contextlib.contextmanager
 def shared_from(numbers: int) -> Iterator[None]:
-    """Kernels that have at least so many numbers for all members keep them in shared memory meanwhile."""
+    """Kernels that share at least this many numbers between all members keep them in shared memory meanwhile."""
     before, threads.LEAST_NUMBERS = threads.LEAST_NUMBERS, numbers
     try:
         yield
@@ -173,7 +173,7 @@ def kernels_part(found: Found, quick: bool) -> None:
             problem, x = f"{name}, {span}, float64", values(name, members)
             run = lambda name=name: jax.vmap(looped(member(name), assured=REDUNDANT_CHECKS))
             kernels = timed(found, problem, members, "kernels", run(), x)
-            if name == "jumper":  # (which has too few numbers for all members)
+            if name == "jumper":  # (which shares too few numbers)
                 with shared_from(0):
                     timed(found, problem, members, "kernels, with shared memory", run(), x, other=kernels)
 

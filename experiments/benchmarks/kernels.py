@@ -1,4 +1,4 @@
-"""What the mechanisms' kernels take of a GPU: registers and spills, by NVIDIA's assembler, for which no GPU is needed.
+"""GPU resources of the mechanisms' kernels: registers and spills, by NVIDIA's assembler, for which no GPU is needed.
 
 python -m experiments.benchmarks.kernels            writes kernels.json and KERNELS.md next to this file
 """

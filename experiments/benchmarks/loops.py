@@ -1,7 +1,7 @@
 """Loops of one member as kernels over all members, against JAX's own loops: each mechanism, with and without gradients.
 
-Both run in one process, one after the other in turn, so that a busy machine slows both. Uneven scans are compared with
-the time that their members take if each of them runs in a whole ensemble of its like, so that nobody waits for anybody.
+Both run in one process and take turns, so that a busy machine slows both. The time of uneven scans is compared with
+that of their members if each of them runs in an ensemble of its like, where none waits for another.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All mechanisms as functions of one parameter of one member: what kernels are proved and measured with."""
+"""All mechanisms as functions of one parameter of one member, for tests and benchmarks of kernels."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Mechanism(NamedTuple):
 
     model: Callable[[], Any]
     parameters: tuple[str, ...]
-    """By which it is differentiated; the first one is scanned."""
+    """By which the run is differentiated; the first one is scanned."""
     span: dict[str, Any]
-    """Of `jaxgait.run.Sampling.of`."""
+    """Arguments of `jaxgait.run.Sampling.of`."""
 
 
 KNEE = (

@@ -15,7 +15,7 @@ from jaxgait.report import table
 from .rows import HEADINGS, TARGET_HEADINGS, cells, target_cells
 
 ROUNDING = 1e-13
-"""Errors below are rounding and not drawn: the same steps as those of the reference."""
+"""Errors below this are rounding (the steps are those of the reference), and not drawn."""
 
 
 def write(result: dict[str, Any], page: pathlib.Path) -> None:

@@ -4,8 +4,8 @@
     python -m experiments.benchmarks.peers
 
 Each problem is an ensemble of smooth ordinary differential equations on one core. Both codes are run over a range of
-tolerances; of each counts the fastest run whose error, the median over the members against a much tighter solution, is
-no larger than asked. Runs take turns, so that a busy machine slows both. heyoka: https://bluescarni.github.io/heyoka.py/
+tolerances, and of each the fastest run counts whose error, the median over the members against a much tighter solution,
+is small enough. Runs take turns, so that a busy machine slows both. heyoka: https://bluescarni.github.io/heyoka.py/
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Problem(NamedTuple):
     parameters: tuple[float, float]
     span: float
     error: float
-    """Of the final state, at most."""
+    """Largest error of the final state."""
     target: float
-    """Our time over heyoka's, at most."""
+    """Largest ratio of our time to heyoka's."""
     solvers: dict[str, Any]
 
 
@@ -150,7 +150,7 @@ def compared(name: str, members: int, repeats: int) -> tuple[list[Row], Target]:
 
 
 def target(name: str, problem: Problem, rows: list[Row], there: bool) -> Target:
-    """Time of our fastest run that is good enough over that of theirs."""
+    """Ratio of the times of the fastest runs that are accurate enough, ours over theirs."""
     good = [r for r in rows if r.error is not None and r.error <= problem.error]
     best = {code: min((r for r in good if r.code == code), key=_cost, default=None) for code in ("jaxgait", "heyoka")}
     mine, other = best["jaxgait"], best["heyoka"]

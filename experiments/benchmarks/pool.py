@@ -1,4 +1,4 @@
-"""SciPy's `solve_ivp`, one member per task in a pool of processes: what ensembles are without a batch."""
+"""SciPy's `solve_ivp`, one member per task in a pool of processes: an ensemble without batches."""
 
 from __future__ import annotations
 

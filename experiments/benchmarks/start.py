@@ -6,8 +6,8 @@
 In a new virtual environment with jaxgait and what it needs, as a user has it. (Where Dask is installed, xarray imports
 it, in 0.6 s.)
 
-Of every process the time on the clock and the processor time in s. Then a knee ensemble of 16 members over 3 strides,
-of which rho is read off: processor time after the imports, at one rtol and at another.
+Prints the wall and the processor time in s of every process; then, of a knee ensemble of 16 members over 3 strides with
+the measure rho, the processor time after the imports, at one rtol and at another.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def installed(folder: str) -> str:
 
 
 def processes(python: str, folder: str) -> dict[str, tuple[float, float]]:
-    """Time on the clock and processor time in s of every process of `PROCESSES`, by its name.
+    """Wall and processor time in s of every process of `PROCESSES`, by its name.
 
     Args:
         python: with jaxgait.
@@ -100,7 +100,7 @@ def processes(python: str, folder: str) -> dict[str, tuple[float, float]]:
 
 
 def experiments(python: str) -> Iterator[tuple[str, float, float]]:
-    """Name, time on the clock and processor time in s of every `jaxgait reproduce NAME`, each with an empty cache."""
+    """Name, wall and processor time in s of every `jaxgait reproduce NAME`, each with an empty cache."""
     for name in registry.own_experiments():
         with tempfile.TemporaryDirectory() as folder:
             command = [python, *COMMAND, "reproduce", name, "--out", f"{folder}/out"]
@@ -108,7 +108,7 @@ def experiments(python: str) -> Iterator[tuple[str, float, float]]:
 
 
 def _timed(command: list[str], folder: str, codes: tuple[int, ...] = (DONE,)) -> tuple[float, float]:
-    """Time on the clock and processor time in s of a process with a cache, which ends with one of `codes`."""
+    """Wall and processor time in s of a process with a cache, which ends with one of `codes`."""
     before, begun = _spent(), time.perf_counter()
     done = subprocess.run(command, check=False, env=_environment(folder), capture_output=True)
     if done.returncode not in codes:

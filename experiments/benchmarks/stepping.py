@@ -1,4 +1,4 @@
-"""Dr.Jit and ours on the same program: a fixed number of Runge-Kutta steps, the loop inside of the kernel.
+"""Dr.Jit and ours on the same program: a fixed number of Runge-Kutta steps, the loop inside the kernel.
 
     pip install drjit
     python -m experiments.benchmarks.stepping
@@ -40,7 +40,7 @@ def rk4(y: Sequence[Any], rho: Any) -> list[Any]:
 
 
 def ours(steps: int) -> Callable[[jax.Array], Any]:
-    """Final states of all members, of their values of rho."""
+    """Final states of all members, as a function of their values of rho."""
 
     def one(rho: jax.Array) -> Any:
         start = (jnp.int32(0), *(jnp.asarray(x, rho.dtype) for x in PROBLEMS["Lorenz"].y0))

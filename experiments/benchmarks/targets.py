@@ -67,7 +67,7 @@ class Part(NamedTuple):
     """What is measured together."""
 
     measure: Callable[[bool], Measured]
-    """Of whether it is quick."""
+    """Function of whether it is a quick run."""
     promises: int
     """Number of promised figures."""
 

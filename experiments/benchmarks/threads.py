@@ -2,8 +2,8 @@
 
     python -m experiments.benchmarks.threads
 
-Runs take turns, and the best of each counts. Whether a second core was there to be had is shown by a control: hashes of
-the standard library, by one thread and by two. Where that gains little the target is not judged; the ratio of processor
+Runs take turns, and the best of each counts. A control shows whether a second core was available: hashes of the
+standard library, by one thread and by two. Where that gains little the target is not judged; the ratio of processor
 times still shows what a second thread costs by itself: with blocks of equal work, two free cores are twice that fast.
 """
 
@@ -23,7 +23,7 @@ from .rows import Row, Target, Timing, announce, clocked, table
 
 MEMBERS, REPEATS = 1024, 6
 FREE = 1.9
-"""Gain of the control from which on a second core was there."""
+"""Gain of the control from which a second core counts as available."""
 WHAT = f"two threads over one, {MEMBERS} members (bungee)"
 
 
@@ -35,7 +35,7 @@ def run(workers: int, members: int, duration: float) -> Any:
 
 
 def hashed(workers: int) -> list[bytes]:
-    """Something else that threads can do at the same time."""
+    """The control: other work that threads can do at the same time."""
     data = bytes(40_000_000)
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(lambda _: hashlib.sha256(data).digest(), range(8)))

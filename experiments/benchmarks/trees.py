@@ -6,11 +6,11 @@ Each vector field is compiled by `jax.jit(jax.vmap(...))` for many states at onc
 counts. To compare two versions of the package, run it in both, one after the other and more than once.
 
 Then a leg of three links (ten states, one foot on the ground), in the plane and in space, with a kernel and left to
-XLA: processor time in s of the first run of one second, with an empty cache, and of the next; of 64 members; and, with
-a kernel, of their derivatives by the stiffness of the knee, and the values of their kernels; those of a kernel that
-leaves out no zeros (`jaxgait.native.assuming_finite`). Then the steps of the run and its error at several rtol, and
-times of a robot with four legs, twelve motors and their stops, whose feet slip at up to 2 cm/s; also of its run with
-the default `slip_velocity`, and in implicit steps.
+XLA: processor time in s of a first run of one second, with an empty cache, and of the next one; of 64 members; with a
+kernel also of their derivatives by the stiffness of the knee, and the number of values of the kernels, with and without
+zeros left out (`jaxgait.native.assuming_finite`); steps and error of the run at several rtol. Finally the times of a
+robot with four legs, twelve motors and their stops, whose feet slip at up to 2 cm/s, also with the default
+`slip_velocity`, and in implicit steps.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from jaxgait.report import Expected
 
 DIGITS = 1e-6
-"""m or s: the digits printed."""
+"""Tolerance in m or s: the digits printed."""
 SAMPLED = 1e-5
-"""m, s or m/s: read off samples."""
+"""Tolerance in m, s or m/s of values that are read off samples."""
 
 
 class Slope(NamedTuple):

@@ -7,11 +7,11 @@ from jaxgait.report import Expected
 ANCHORED, SLIPPING = 2e-3, 2e-2
 """Relative tolerances of displacements."""
 FORCE = 1e-4
-"""N, of the drive force in space."""
+"""Tolerance in N of the drive force in space."""
 CORIOLIS = 1e-6
-"""N, of the side force of a yawing robot."""
+"""Tolerance in N of the side force of a yawing robot."""
 AXIAL_FORCE = 1e-3
-"""N, of the axial actuator force: extremes of samples."""
+"""Tolerance in N of the axial actuator force: extremes of samples."""
 
 
 def _displacement(value: float, relative: float = ANCHORED) -> Expected:

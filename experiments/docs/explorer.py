@@ -15,7 +15,7 @@ from jaxgait.models import Prosthesis
 PICTURE = pathlib.Path(__file__).parents[2] / "docs" / "pictures" / "explorer.png"
 SCAN = {"damper.k": np.linspace(1e4, 4e4, 17), "damper.c": np.linspace(400.0, 2500.0, 9)}
 SIZE = (1280, 930)
-"""Of the window in pixels."""
+"""Size of the window in pixels."""
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-unsafe-swiftshader")
 SETTLES = 15_000
 """Time in ms after which the page is drawn."""

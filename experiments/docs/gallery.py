@@ -61,7 +61,7 @@ ROWS = (
 )
 FRAMES, DPI = 50, 160
 HEIGHT, WIDTH = 2.2, 6.0
-"""Of the views in inches: smaller than in films, for words that are large enough side by side."""
+"""Size of the views in inches: smaller than in films, for words that are large enough side by side."""
 GAP, TITLE = 30, 45
 """Distance between panels and height of their titles in pixels."""
 

@@ -21,7 +21,7 @@ from .drawing import DARK, save_sketch
 STEPS = (16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512)
 ROUNDING = 1e-12
 SPAN = 5.0
-"""s."""
+"""Length of the runs in s."""
 
 
 def solvers(path: pathlib.Path) -> pathlib.Path:

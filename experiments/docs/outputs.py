@@ -1,4 +1,4 @@
-"""Tables of a mechanism's outputs and measures, from what it declares of them in its code: they cannot go stale."""
+"""Tables of a mechanism's outputs and measures from their declarations in the code, so that they cannot go stale."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 KEPT = DOCS / "papers.json"
 """The figures by experiment, and the machine that they were measured on."""
 TAKEN = {"pictures/knee_map.png": "knee/map.png", "pictures/walk.gif": "knee/walk.gif"}
-"""Pictures that stand next to no paper's: where they are kept, and where reproductions write them."""
+"""Pictures without a counterpart in a paper: where they are kept, and where reproductions write them."""
 DIGITS = 8
-"""Significant digits that are kept of what was measured."""
+"""Significant digits kept of measured values."""
 Row = dict[str, Any]
 HEADINGS = ("result", "paper", "computed", "agrees", "specification", "reason")
 VERDICTS = {True: "yes", False: "**no**", None: "-"}

@@ -1,4 +1,4 @@
-"""Tables of a model's parameters, from what is declared of them in its code: they cannot go stale."""
+"""Tables of a model's parameters from their declarations in the code, so that they cannot go stale."""
 
 from __future__ import annotations
 

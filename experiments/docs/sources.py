@@ -12,7 +12,7 @@ class Shown(NamedTuple):
     says: str
     experiment: str
     file: str
-    """In the folder of its reproduction."""
+    """Name of our own in the folder of its reproduction."""
 
 
 class Source(NamedTuple):
@@ -20,7 +20,7 @@ class Source(NamedTuple):
 
     mechanism: str
     page: str
-    """Of its theory, from the folder of the documentation."""
+    """The page of its theory, from the folder of the documentation."""
     short: str
     citation: str
     experiments: tuple[str, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jaxgait.report import Expected
 
 READ = 0.01
-"""N or N m: two decimals are printed."""
+"""Tolerance in N or N m: two decimals are printed."""
 
 
 def _extremes(unit: str, smallest: float, largest: float) -> tuple[Expected, Expected]:

@@ -42,7 +42,7 @@ HISTORIES = {
 }
 """Extremes; work and gain of energy up to `END`."""
 END = {"sequenced": 0.5, "simultaneous": 0.42}
-"""s."""
+"""Time in s up to which work and energy count."""
 LIFT_OFFS = {
     profile: [Expected(t, "s", 2e-4) for t in times]
     for profile, times in {

@@ -40,7 +40,7 @@ OVER = {
     "ankle.stiffness": (5.0, 20.0),
     "ground.stiffness": (5e4, 2e5),
 }
-"""A tenth to a third to either side of set R2; stiffnesses by a factor of two."""
+"""Ranges of the fit: a tenth to a third to either side of set R2, for stiffnesses a factor of two."""
 NOISE = 1.0
 """Standard deviation of the synthetic curve in deg, that of a good motion laboratory from stride to stride."""
 PHASES = 20

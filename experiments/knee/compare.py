@@ -40,7 +40,7 @@ MIN_DISTANCE = 1e-7
 STRIDES, AGAIN = 20, 40
 """Strides of an evaluation, and of the winners' comparison."""
 WITHIN = 1e-4
-"""What counts as having reached the best of all methods."""
+"""Distance from the best of all methods that counts as having reached it."""
 ORDERS = 400
 """Random orders of the scan's members, over which its progress is a median."""
 COLOURS = {"scan": ORANGE, "SLSQP": BLUE, "CMA-ES": GREEN, "Nelder-Mead": RED}
@@ -104,7 +104,7 @@ def scanned(case: Case, budget: int) -> Tried:
 
 
 def searched(case: Case, method: str, budget: int) -> Tried:
-    """A search whose starts share the budget; evaluations beyond it are not looked at."""
+    """A search whose starts share the budget; evaluations beyond it are ignored."""
     starts, n = STARTS[method], len(case.over)
     per_step = {"SLSQP": 1, "CMA-ES": 4 + int(3 * np.log(n)), "Nelder-Mead": n + 1}[method]
     options: dict[str, Any] = {"strides": STRIDES, "rtol": RTOL, "progress": False, "starts": starts}
@@ -141,7 +141,7 @@ def compared(budget: int) -> dict[str, list[tuple[Tried, float]]]:
 
 
 def picture(trials: dict[str, list[tuple[Tried, float]]]) -> Figure:
-    """What is missing to the best of all over the evaluations."""
+    """How far each method is from the best of all, over the evaluations."""
     with style():
         figure, axes = plt.subplots(1, len(trials), figsize=(9.0, 3.6), sharey=True)
         for ax, (name, tried) in zip(axes, trials.items(), strict=True):

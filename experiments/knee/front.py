@@ -1,4 +1,4 @@
-"""The knee's trade-offs: rho against the error of the peak flexion against the room for k, found in three ways.
+"""The knee's trade-offs between rho, the error of the peak flexion and the tolerance to k, found in three ways.
 
 Run `python -m experiments.knee.front --out DIR`: a table (front.md), pictures (front.png, front3.png) and the fronts
 (front*.nc). With two objectives the front is sought by NSGA-II and followed by gradients, which also begin from some
@@ -40,9 +40,9 @@ from jaxgait.run import Run
 
 STRIDES = 20
 SIZE = 41, 11
-"""Of the scan."""
+"""Points of the scan in k and in c."""
 LOSS = 1e-3
-"""Of rho, that ends the good range of k."""
+"""Loss of rho that ends the good range of k."""
 ROUNDED = 0.05
 """Below this error in deg the peak counts as met: the distance is rounded off there, to have a slope everywhere."""
 WORST = np.array([-0.98, 12.0, 0.0])
@@ -58,7 +58,7 @@ ERROR = Measure("peak_flexion_error", _error, "deg", "error of the peak flexion"
 
 
 def _repeating(measure: Measure) -> Measure:
-    """Of walks that repeat every stride; NaN, so that the run counts as failed, of others."""
+    """The measure of walks that repeat every stride; NaN for others, whose runs then count as failed."""
 
     def at(run: Run) -> Array:
         return jnp.where(MEASURES["order"](run) == 1.0, measure(run), jnp.nan)
@@ -70,7 +70,7 @@ RHO, ERROR_OF_WALKS = _repeating(MEASURES["rho"]), _repeating(ERROR)
 
 
 def width(table: Float[np.ndarray, "k c"]) -> Measure:
-    """The width of the good range of k in N/m, between the points of the scan linearly."""
+    """The width of the good range of k in N/m, interpolated linearly between the points of the scan."""
     size, bounds = np.array(SIZE) - 1, np.array(list(OVER.values()))
 
     def at(run: Run) -> Array:

@@ -50,9 +50,9 @@ SPREAD = {
 Rehabil. 2 (2005) 19); the others are chosen: masses and grounds as they differ, friction and thigh so little that the
 leg, whose hip path is prescribed, does not fold: at 8 % less friction it does."""
 SCENARIOS = 8
-"""In which designs are judged while they are searched for."""
+"""Number of scenarios in which designs are judged during the search."""
 UNSEEN = 64
-"""In which they are judged afterwards."""
+"""Number of scenarios in which they are judged afterwards."""
 STARTS = [
     {"damper.k": 1.8e4, "damper.c": 700.0},
     {"damper.k": 2.0e4, "damper.c": 1000.0},
@@ -64,7 +64,7 @@ STABILITY = 0.9
 beyond the scenarios searched strides alternate. The design for the reference alone has none."""
 STRIDES = 20
 STEPS = 9
-"""Values of each factor alone."""
+"""Number of values of each factor alone."""
 COLOURS = {"nominal": BLUE, "mean": ORANGE, "worst": GREEN}
 WORDS = {"nominal": "at the reference", "mean": "on average", "worst": "in the worst scenario"}
 HEADINGS = ["best", "k (N/m)", "c (N s/m)", "largest multiplier", "at the reference"]
@@ -207,7 +207,7 @@ def picture(unseen: dict[str, xr.Dataset], swept: dict[str, xr.Dataset]) -> Figu
 
 
 def _shares(ax: Axes, unseen: dict[str, xr.Dataset]) -> None:
-    """How many of the walks lose more than so much; walks that fold lose all, beyond the panel."""
+    """Share of the walks that lose more than a given rho; walks that fold lose all, beyond the panel."""
     for name, data in unseen.items():
         lost = np.sort(1e3 * (1.0 - np.nan_to_num(data.rho.values, nan=0.0)))[::-1]
         ax.step(

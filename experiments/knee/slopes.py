@@ -31,7 +31,7 @@ OVER = {"damper.k": (1.2e4, 2.2e4), "damper.c": (600.0, 1100.0)}
 POINTS = 26
 STRIDES = 20
 STEP = 2e-3
-"""Of the differences of the scan, as a fraction of the box."""
+"""Step of the differences of the scan, as a fraction of the box."""
 RTOL = 1e-6
 
 

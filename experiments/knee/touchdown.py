@@ -34,7 +34,7 @@ AT = {"damper.k": 2.6e4, "damper.c": 1300.0}
 FINE = 1e-7
 """Relative tolerance of the runs whose slopes are compared."""
 SLOPES = {"rho": ("1e-3 / (kN/m)", 1e6), "peak_flexion": ("deg / (kN/m)", 1e3)}
-"""Their derivatives by k: unit, and that many of it in one SI unit."""
+"""Measures whose derivatives by k are compared: the unit, and how many of it make one SI unit."""
 
 
 def optima() -> dict[str, np.ndarray]:

@@ -17,15 +17,16 @@ from jaxgait.report import Report, table
 
 OVER = {"damper.k": (1.2e4, 3.6e4), "damper.c": (400.0, 2400.0)}
 STRIDES = 7
-"""Of the checked run: enough for the transient of a period-one gait."""
+"""Strides of the checked run: enough for the transient of a period-one gait."""
 STARTS = [(1.5e4, 1400.0), (2.4e4, 800.0), (3.2e4, 1000.0), (2.0e4, 2000.0), (3.0e4, 2200.0)]
 ITERATIONS = 40
 CHECKED, STEP = {"damper.k": 1.8e4, "damper.c": 900.0}, 1e-3
 """Where a gradient is checked, and the relative step of its central differences."""
 RTOL = 1e-5
-"""Of search and check, so that both use one compiled program; tests check the gradient at 1e-7."""
+"""Tolerance of search and check, so that both use one compiled program; tests check the gradient at 1e-7."""
 STEEPNESS = 1e4
-"""1/m: a touch-down layer of 0.1 mm instead of 1 micrometre, for correct gradients; rho changes by 1e-5."""
+"""Steepness in 1/m: a touch-down layer of 0.1 mm instead of 1 micrometre, for correct gradients; rho changes by
+1e-5."""
 
 
 def soft(leg: Prosthesis) -> Prosthesis:

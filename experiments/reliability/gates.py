@@ -31,7 +31,7 @@ COUNTS = {
 }
 """What gates count, how much of it, and how much in a quick run."""
 GATES: dict[str, Callable[[Size], Iterator[Row]]] = {}
-"""By the name that `--only` takes."""
+"""Gates by the name that `--only` takes."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Size:
     files: int
     members: int
     folder: pathlib.Path
-    """For stores."""
+    """Folder of the stores."""
 
 
 GATES |= {

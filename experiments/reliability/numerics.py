@@ -27,16 +27,16 @@ from .rows import Row, below
 ORDERS = {"Bosh3": 3, "Tsit5": 5, "Dopri8": 8, "Verner8": 8, "Rodas3": 3, "Ros4": 4, "Rodas4": 4, "Rodas5P": 5}
 """Orders in theory (see the solvers' sources)."""
 SLACK = 0.3
-"""How far a slope between finite steps may stay below the order: terms of higher order."""
+"""How far a slope between finite steps may stay below the order, because of terms of higher order."""
 ROPE = {"duration": 20.0, "samples": 200, "rtol": 1e-10, "atol": 1e-10}
 STEP = 1e-4
 """Relative step of central differences: truncation and rounding meet near the cube root of the solver's error."""
 DELAY = 1e-3
-"""The same, of the timing of a jump."""
+"""The same for the timing of a jump."""
 DAMPER = 1e-5
-"""The same, of the damper of a knee, whose touch-down bends its measures within a thousandth."""
+"""The same for the damper of a knee, whose touch-down bends its measures within a thousandth."""
 DAMPERS = np.linspace(0.5, 1.5, 24)
-"""Of a knee, as parts of its own."""
+"""Stiffnesses of a knee's damper, relative to its own."""
 TOUCH_DOWNS = {
     "original touch-down": ({}, (0.08, 0.5)),
     "ground.steepness=1e4": ({"ground.steepness": 1e4}, (0.03, 0.2)),
@@ -81,8 +81,8 @@ PEERS = {
     "jumping-robot": 1e-4,
     "spatial-jumper": 1e-4,
 }
-"""Largest difference allowed, relative to the largest value of the component. It is that of friction, whose bristles
-are micrometres long, in those that slide."""
+"""Largest difference allowed, relative to the largest value of the component; in mechanisms that slide, of friction,
+whose bristles are micrometres long."""
 
 
 def peers() -> Iterator[Row]:

@@ -35,7 +35,7 @@ def _heard(event: str, duration_secs: float, **about: Any) -> None:
 
 
 def _different(one: xr.Dataset, other: xr.Dataset) -> int:
-    """Numbers that differ by a bit, of all results."""
+    """Number of bytes of all results that differ."""
     names = [n for n in one.data_vars if one[n].dtype.kind in "fib"]
     return sum(int((one[n].values.view(np.uint8) != other[n].values.view(np.uint8)).sum()) for n in names)
 

@@ -141,7 +141,7 @@ def _done(path: pathlib.Path) -> int:
 
 
 def _digest(path: pathlib.Path) -> str:
-    """Of all bytes of a scan except the times at which it was worked on."""
+    """Digest of all bytes of a scan except the times at which it was worked on."""
     files = sorted(p for p in path.rglob("*") if p.is_file() and p.name != "sessions.jsonl" and p.parent.name != "tmp")
     digests = [(str(p.relative_to(path)), hashlib.sha256(p.read_bytes()).hexdigest()) for p in files]
     return hashlib.sha256(json.dumps(digests).encode()).hexdigest()

@@ -30,10 +30,10 @@ from jaxgait.report import Report
 from .expected import BOUNCING, IRREGULAR, RIGID, SET_ERRORS, SMOOTH, SMOOTH_FRICTION
 
 DURATION, STEADY = 20.0, 10.0
-"""s, of a simulation, and of its beginning that the measures of the parameter sets ignore."""
+"""Duration in s of a simulation, and of its beginning, which the measures of the parameter sets ignore."""
 SAMPLES = 48_000
 FRAME, FILM = 0.02, 2.5
-"""s, between frames and in all."""
+"""Time in s between frames, and of the whole film."""
 SLIPPERY = 0.12
 """Friction below the paper's threshold."""
 
