@@ -291,7 +291,7 @@ def parameter_names(cls: type) -> list[str]:
 
 
 def _declared(cls: type) -> dict[str, Any]:
-    """What a class gives for its own annotations: fields, from which a dataclass takes them when it is made."""
+    """Values that a class gives for its own annotations, or the fields made of them if it is a dataclass already."""
     made = vars(cls).get("__dataclass_fields__", {})
     return {name: made.get(name, vars(cls).get(name)) for name in inspect.get_annotations(cls)}
 

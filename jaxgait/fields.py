@@ -106,7 +106,7 @@ def _as_declared(module: Any) -> None:
 
 
 OWN = re.compile(r"{(\w+)}")
-"""What stands for a static field of the owner in the unit of a parameter: "N/m^{exponent}"."""
+"""Placeholder of a static field of the owner in the unit of a parameter: "N/m^{exponent}"."""
 
 
 def unit_of(owner: Any, field: dataclasses.Field) -> str:
@@ -212,7 +212,7 @@ def first_step(owner: Any, name: str) -> tuple[str, str]:
 
 
 def entered(owner: Any, step: str) -> Any:
-    """What is at one step in a module or mapping; the step may name an element of an array."""
+    """The value at one step in a module or mapping; the step may name an element of an array."""
     if (found := ELEMENT.fullmatch(step)) and not (isinstance(owner, Mapping) and step in owner):
         return element(entered(owner, found[1]), tuple(map(int, found[2].split(","))))
     return owner[step] if isinstance(owner, Mapping) else getattr(owner, step)

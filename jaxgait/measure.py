@@ -59,7 +59,7 @@ class Expected(NamedTuple):
     high: float
     """Both in the unit of the measure."""
     why: str
-    """In parentheses, for the end of a sentence."""
+    """The reason in parentheses, for the end of a sentence."""
 
 
 @dataclass(frozen=True)

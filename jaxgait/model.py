@@ -83,10 +83,10 @@ class Model(Immutable):
     A property, if not every model of a class has the same.
     """
     scene: ClassVar[str | Callable[..., Any]] = ""
-    """What draws a run in films and the explorer: a method `scene(self, run)`, or a function of model and run, as such
-    or as "module:function"; see `jaxgait.plot.scene`."""
+    """The drawing of a run in films and the explorer: a method `scene(self, run)`, or a function of model and run,
+    given directly or as "module:function"; see `jaxgait.plot.scene`."""
     recording: ClassVar[str] = ""
-    """The function that makes joint angles under OpenSim's names of a run, as "module:function"; see `jaxgait.export`.
+    """The function that makes joint angles of a run, under OpenSim's names, as "module:function"; see `jaxgait.export`.
 
     It takes the Dataset and returns a `jaxgait.motion.recording.Recording`.
     """

@@ -14,7 +14,7 @@ Derivatives are those of the implicit function, of any order (see `_implicit`):
 
     dx = -J(x, args)^-1 f_args(x, args) dargs.
 
-The first ones use the Jacobian of the search; that of the Jacobian is computed only for second ones. (optimistix's
+First derivatives use the Jacobian of the search; its derivative is computed only for second ones. (optimistix's
 `ImplicitAdjoint` raises an error for an entire batch if the Jacobian of one member is singular.)
 
 Failures do not raise errors: see `Root.status`.

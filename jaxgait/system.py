@@ -94,7 +94,7 @@ class System(Prepared):
 
     _model: Any
     _values: dict[str, Any]
-    """By the names of the derived methods; those of a field's module in a dict under the field's name."""
+    """Values by the names of the derived methods; those of a field's module in a dict under the field's name."""
 
     @classmethod
     def of(cls, model: Any) -> System:

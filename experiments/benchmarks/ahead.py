@@ -119,7 +119,7 @@ def page(result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Compiles what is asked for; files are written after every row."""
+    """Compiles the requested programs; writes the files after every row."""
     prepare()
     import jax
 

@@ -68,7 +68,7 @@ class Case(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What came out of a case."""
+    """The results of a case."""
 
     case: Case
     completed: bool

@@ -79,7 +79,7 @@ class Found:
 
     @property
     def wrong(self) -> list[str]:
-        """What does not agree with the CPU."""
+        """Names of the rows that do not agree with the CPU."""
         return [f"{row['mechanism']}, {row['precision']}" for row in self.rows if row.get("agrees") is False]
 
 
@@ -284,7 +284,7 @@ PARTS: dict[str, Callable[[Found, bool], None]] = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs what is asked for; returns the exit code."""
+    """Runs the requested parts; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes: a look whether all of it works")
     parser.add_argument(

@@ -123,7 +123,7 @@ def in_turn(runs: dict[Any, Callable[[], Any]], repeats: int) -> dict[Any, Timin
 
 
 def compared(name: str, members: int, repeats: int) -> tuple[list[Row], Target]:
-    """Rows of a problem, one for each code, method and tolerance, and ours over theirs at the error asked for."""
+    """Rows of a problem, one for each code, method and tolerance, and ours over theirs at the required error."""
     problem = PROBLEMS[name]
     parameters = np.linspace(*problem.parameters, members)
     there = importlib.util.find_spec("heyoka") is not None

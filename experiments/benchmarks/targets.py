@@ -64,7 +64,7 @@ def first_result(quick: bool) -> Measured:
 
 
 class Part(NamedTuple):
-    """What is measured together."""
+    """Figures that are measured together."""
 
     measure: Callable[[bool], Measured]
     """Function of whether it is a quick run."""

@@ -31,7 +31,7 @@ CLEARANCE = {
     "clearance-g": Expected(-9.643392, "m", SAMPLED),
     "no-drag": Expected(-42.662813, "m", DIGITS),
 }
-"""By the figure's id: the defaults, k = 27 N/m, 40 kg, g = 9.81 m/s^2, no drag."""
+"""Figures by id: the defaults, k = 27 N/m, 40 kg, g = 9.81 m/s^2, no drag."""
 CRITICAL = {"stiffness": Expected(26.3113115, "N/m", DIGITS), "mass": Expected(57.4597019, "kg", DIGITS)}
 """Where the clearance vanishes, over one parameter."""
 SLOPES = {

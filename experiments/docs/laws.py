@@ -17,7 +17,7 @@ from jaxgait.plot.style import GREY, axis_label, style
 from .drawing import save_sketch
 
 DEEPEST, SPEED = 2e-3, 0.2
-"""m and m/s at which the normal laws are drawn: a sine-shaped impact."""
+"""Depth in m and speed in m/s up to which the normal laws are drawn: a sine-shaped impact."""
 
 
 def contact(path: pathlib.Path) -> pathlib.Path:

@@ -22,7 +22,7 @@ def outputs(name: str) -> str:
 
 
 def measures(name: str) -> str:
-    """The measures of a model, likewise.
+    """The measures of a model, by its name on the command line, as a Markdown table.
 
     Raises:
         ValueError: for an unknown name.

@@ -30,7 +30,7 @@ MAKERS: Mapping[str, Callable[[str], str]] = {
     "differing": papers.differing,
     "figures": papers.figures,
 }
-"""What makes a block, by the first word after "generated:"; it takes the second word, or an empty one."""
+"""Makers of blocks, by the first word after "generated:"; each takes the second word, or an empty one."""
 
 
 def filled(text: str) -> str:

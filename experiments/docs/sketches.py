@@ -352,7 +352,7 @@ SKETCHES: Mapping[str, Callable[[pathlib.Path], pathlib.Path]] = {
     "contact": contact,
     "solvers": solvers,
 }
-"""What draws them, by the theory page that shows them."""
+"""Functions that draw sketches, by the theory page that shows them."""
 
 
 def draw(folder: pathlib.Path, names: tuple[str, ...] = tuple(SKETCHES)) -> list[pathlib.Path]:

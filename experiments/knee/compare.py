@@ -62,7 +62,7 @@ def _repeating(run: Run) -> Any:
 
 
 REPEATING = Measure("rho_repeating", _repeating, "1", "rho of a walk that repeats every stride, else 0", STRIDES, 50)
-"""What is compared: a gait that is solved for repeats every stride, so that a walk that does not counts for nothing."""
+"""Objective: a gait that is solved for repeats every stride, so that a walk that does not counts for nothing."""
 
 
 class Case(NamedTuple):

@@ -3,7 +3,7 @@
 Run `python -m experiments.knee.robust --out DIR`: a table (robust.md, robust.json) and a picture (robust.png); about
 five minutes of processor time. What varies (`SPREAD`): cadence, mass of shank and foot, stiffness and friction of the
 ground, and how far the thigh swings from stride to stride. Designs are found among the periodic gaits of a few
-scenarios; walks of twenty strides in other ones, which no search has seen, show what they are worth.
+scenarios; walks of twenty strides in other scenarios, which no search has seen, show what they are worth.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from jaxgait.plot.style import BLUE, GREEN, ORANGE, axis_label, save, style
 
 
 class Factor(NamedTuple):
-    """What varies: names of the numbers that it multiplies, how far, and its words."""
+    """A factor that varies: names of the numbers that it multiplies, its range, and its words."""
 
     names: tuple[str, ...]
     low: float

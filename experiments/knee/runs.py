@@ -19,7 +19,7 @@ from jaxgait.report import labels
 from .expected import RATIO
 
 STRIDES = 20
-"""As in the paper."""
+"""Number of strides, as in the paper."""
 SETTLED = 28
 """Strides of the time histories. With a lifted hip (set R2, k = 15.2 kN/m) they begin with a chaotic transient, whose
 length depends on rounding: of 256 dampers that differ by less than 2e-6, two are still irregular after 20 strides, one

@@ -26,7 +26,7 @@ from .expected import RATIO
 STRIDES = 14
 OBSERVED = {**MEASURES, "order": replace(MEASURES["order"], strides=STRIDES)}  # the socket damps: settled by then
 BODY_WEIGHT = gait_record(REFERENCE_GAITS[0])["mass_kg"] * 9.81
-"""N, of the drive's subject."""
+"""Body weight in N of the drive's subject."""
 NAMES = ("socket.stiffness_y", "socket.load_share", "height_offset", "damper.k")
 CASES = {
     "soft socket": (6.0e4, 0.0, -0.1175, 1.8e4),

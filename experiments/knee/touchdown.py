@@ -27,7 +27,7 @@ from jaxgait.run import Sampling
 from jaxgait.solve.smooth import Smooth
 
 STEEPNESS = (1e4, 3e4, 1e5, 3e5, 1e6)
-"""In 1/m; the last is the model's own."""
+"""Steepnesses in 1/m; the last is the model's own."""
 START = {"damper.k": 1.8e4, "damper.c": 700.0}
 AT = {"damper.k": 2.6e4, "damper.c": 1300.0}
 """Damper (N/m, N s/m) at which slopes are taken: a stable gait, inside the box."""

@@ -28,7 +28,8 @@ from ..knee.tune import soft
 RTOL = 1e-7
 """At 1e-6 some steps miss the layer, and a multiplier may be wrong by 1."""
 FINE_RTOL, FINE_TOLERANCE = 1e-8, 1e-4
-"""For locating bifurcations: at `RTOL` a multiplier may still be off by 0.1, and the bifurcation by 2 % of k."""
+"""Tolerances for locating bifurcations: at `RTOL` a multiplier may still be off by 0.1, and the bifurcation by 2 % of
+k."""
 TOLERANCE = 5e-4
 """Residual of a gait before its last correction in rad and rad/s; rates are about 10 rad/s."""
 RATIOS = np.round(np.arange(0.03, 0.0901, 0.01), 4)
@@ -42,7 +43,7 @@ LINE, LINE_K = 0.05, np.arange(1.2e4, 3.01e4, 5e2)
 DOUBLED = np.arange(1.4e4, 1.56e4, 3e2), np.arange(1.4e4, 1.24e4, -5e2)
 """k along which period-two gaits are followed, up and down, at c/k = `LINE`."""
 WIDTH = 10.0
-"""N/m within which bifurcations are located."""
+"""Interval of k in N/m within which bifurcations are located."""
 KEPT = 8
 
 

@@ -79,7 +79,7 @@ FIXED_POINT = tuple(
 )
 """The rigid gait on a slope of 0.01 rad after heel strike: stance angle, stance rate, swing rate."""
 RIGID = {"period": 0.41153258, "velocity": 0.37453796}
-"""s and m/s of the same gait, the reference of the smooth walker."""
+"""Period in s and velocity in m/s of the same gait, the reference of the smooth walker."""
 MULTIPLIERS = {
     "multiplier_real": Expected(0.689589, "1", 1e-5),
     "multiplier_pair_real": Expected(0.292163, "1", 1e-5),

@@ -29,7 +29,7 @@ from jaxgait.solve.periodic import PoincareMap
 from . import expected
 
 COARSE = PoincareMap(EventDriven(diffrax.Tsit5(scan_kind="lax"), dt=0.02, iterations=5), max_time=2.0)
-"""For very many strides: points within about 1e-5."""
+"""Map for very many strides: points within about 1e-5."""
 GRID = 256
 
 

@@ -128,9 +128,9 @@ class ContactForce(NamedTuple):
     """Force on a body that touches a surface."""
 
     normal: RealArray
-    """N, away from the surface."""
+    """Normal force in N, away from the surface."""
     tangential: RealArray
-    """N, along the surface."""
+    """Friction force in N, along the surface."""
     memory_rate: RealArray | None
     """Rate of the friction law's memory; None without one."""
 

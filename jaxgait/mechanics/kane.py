@@ -31,7 +31,7 @@ class Rotation(NamedTuple):
     acceleration: Scalar
     """Angular acceleration in rad/s^2 at zero generalised accelerations."""
     partial_rates: tuple[Scalar | None, ...]
-    """Of the angular velocity, one per generalised speed."""
+    """Partial derivatives of the angular velocity, one per generalised speed."""
 
 
 class Point(NamedTuple):
@@ -40,7 +40,7 @@ class Point(NamedTuple):
     position: Vec
     velocity: Vec
     acceleration: Vec
-    """In m/s^2, at zero generalised accelerations."""
+    """Acceleration in m/s^2 at zero generalised accelerations."""
     partial_velocities: tuple[Vec | None, ...]
     """One per generalised speed."""
 

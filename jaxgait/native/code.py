@@ -150,7 +150,7 @@ class Code:
     results: list[tuple[int, ...] | int] = field(default_factory=list)
     """Values of each result, or the memory that holds it."""
     given: list[int] = field(default_factory=list)
-    """Which results of the program these are; the others are not computed."""
+    """Indices of these among the results of the program; the others are not computed."""
     statements: list[Statement] = field(default_factory=list)
 
     @property

@@ -1,4 +1,4 @@
-"""What affects a function from outside, for its identity: settings, libraries, this package's files, owners of code."""
+"""Influences on a function from outside, for its identity: settings, libraries, this package's files, who owns code."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ _theirs: dict[int, types.FunctionType] = {}
 
 
 class _Namespace(NamedTuple):
-    """What a module or class of a library held when it was last looked into; kept alive, so that `is` finds changes."""
+    """Contents of a library's module or class when last looked into; kept alive, so that `is` finds changes."""
 
     names: list[str]
     values: list[Any]
@@ -225,7 +225,7 @@ def foreign() -> Iterator[tuple[str, types.FunctionType]]:
 
 @no_type_check
 def _looked_into(path: tuple[str, ...], namespace: Mapping[str, Any]) -> _Namespace:
-    """What a namespace holds, looked at again only if that has changed."""
+    """The contents of a namespace, looked at again only if it has changed."""
     names, values = list(namespace), list(namespace.values())
     known = _namespaces.get(path)
     if known is not None and names == known.names and all(map(operator.is_, values, known.values)):

@@ -110,7 +110,7 @@ def _copies(code: Code, loop: PartLoop) -> list[Statement]:
 
 
 def _seeds(code: Code, shapes: Sequence[tuple[int, ...]], n: int) -> list[list[tuple[int, ...]]]:
-    """Of each operand whose first axis has length n, the values of each part."""
+    """For each operand whose first axis has length n, the values of each part."""
     found = []
     for operand, shape in zip(code.operands, shapes, strict=True):
         if not isinstance(operand, int) and shape and shape[0] == n:
@@ -146,7 +146,7 @@ class _Parts:
         self._parts: dict[int, int | None] = {0: None}
         self._of: list[int] = [0] * len(code.dtypes)
         self._addressing = 0
-        """What all members of a vector must agree on: positions in memory, and conditions of loops."""
+        """Parts that positions in memory and conditions of loops depend on."""
         for k, operand in enumerate(seeds):
             for i, values in enumerate(operand):
                 for v in values:
@@ -324,7 +324,7 @@ def _compared(
 
 
 def _column(values: Values, made: Mapping[int, Values], dtypes: Sequence[np.dtype]) -> Values | None:
-    """What copies use in the same position; None where it is the same, or made by each of them."""
+    """The values that copies use in one position; None if they are the same, or made by each copy."""
     if all(v == values[0] for v in values) or made.get(values[0]) == values:
         return None
     if any(v in made for v in values) or len({dtypes[v] for v in values}) > 1:
@@ -333,7 +333,7 @@ def _column(values: Values, made: Mapping[int, Values], dtypes: Sequence[np.dtyp
 
 
 def _kind(s: Statement, dtypes: Sequence[np.dtype]) -> tuple[Any, ...]:
-    """What a statement does, regardless of its values."""
+    """The operation of a statement, regardless of its values."""
     if isinstance(s, Operation):
         return s.name, s.params, dtypes[s.output]
     if isinstance(s, Read | Write):

@@ -194,7 +194,7 @@ class Identity:
         elif isinstance(x, jax.ShapeDtypeStruct):
             self._put("argument", str(x.shape), str(x.dtype), str(getattr(x, "weak_type", False)))
         elif isinstance(x, types.FunctionType) and x.__code__.co_filename == _CHECKING and hasattr(x, "__wrapped__"):
-            self._visit(x.__wrapped__)  # (the other one only checks its types)
+            self._visit(x.__wrapped__)  # (the wrapper only checks its types)
         elif isinstance(x, types.FunctionType | type) and not isinstance(x, types.GenericAlias):
             self._known(module_of(x))
             self._later(x)

@@ -158,7 +158,7 @@ class Codes:
 
     @functools.cached_property
     def threads(self) -> Code:
-        """For one thread per member, with few registers: arrays are in memory where the loop allows it."""
+        """Code for one thread per member, with few registers: arrays are in memory where the loop allows it."""
         with contextlib.suppress(Unsupported), jax.enable_x64(self._wide):
             return self._read(registers=ptx.MAX_IN_THREAD)
         return self.vectors

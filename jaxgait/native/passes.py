@@ -328,7 +328,7 @@ def _loop(s: Loop, live: _Live) -> Loop:
 # --- fusing ---------------------------------------------------------------------------------------------------------
 
 SIGNS = {"add": (False, False), "add_any": (False, False), "sub": (False, True)}
-"""Of sums: which operands are subtracted."""
+"""Which operands of a sum are subtracted."""
 
 
 def fused(code: Code) -> tuple[Statement, ...]:

@@ -75,7 +75,7 @@ class Scan(NamedTuple):
     constants: int
     carried: int
     options: dict[str, Any]
-    """Of `jax.lax.scan`."""
+    """Options of `jax.lax.scan`."""
 
 
 class Branches(NamedTuple):
@@ -97,7 +97,7 @@ class Unfamiliar(Exception):
 
 
 def read(name: str, params: Mapping[str, Any], inputs: int) -> While | Scan | Branches | Call | None:
-    """What a loop, branch or call consists of; None for other operations, and for unknown forms.
+    """The parts of a loop, branch or call; None for other operations, and for unknown forms.
 
     Args:
         name: of the primitive.

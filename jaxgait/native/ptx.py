@@ -48,7 +48,7 @@ PROCESSORS = 128
 MAX_ARRAYS = 500
 """Largest number of arrays of a kernel: their addresses must fit into 4 KB of arguments."""
 POSITION = ("ctaid.x", "ntid.x", "tid.x")
-"""Of a thread: its block, threads per block, its number there."""
+"""Registers with a thread's block, its threads per block, and its number there."""
 
 
 def kernel(code: Code, members: int, shared: Sequence[bool], sizes: Sequence[int]) -> str:

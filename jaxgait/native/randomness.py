@@ -105,9 +105,9 @@ class _Search(Identity):
         self.found = False
         self.generators = {id(random._inst): random._inst, id(np.random.mtrand._rand): np.random.mtrand._rand}
         self.users: dict[int, str] = {}
-        """What draws from a generator of NumPy, by the generator's address."""
+        """The code that draws from a generator of NumPy, by the generator's address."""
         self.traced = ""
-        """What computed a value that its code still refers to."""
+        """The code that computed a value to which the user's code still refers."""
 
     def _known(self, module: str) -> None:
         self.found |= self._whose == "own" and ("random" in module or module.partition(".")[0] in _SOURCES)

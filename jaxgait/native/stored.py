@@ -170,7 +170,7 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
     shapes = jax.tree.map(_shape, given)
 
     def changeable() -> Any:
-        """What tracing may change: the user's code, also of arguments and patches, and settings; not this package."""
+        """What tracing may change: settings, and the user's code, also of arguments and patches; not this package."""
         patches = list(foreign())
         return name and (identity(function, shapes, patches, own=True), settings(), patches)
 

@@ -43,7 +43,7 @@ class Thread(Emitter):
         self._uniform = {v for o, same in operands if same and not isinstance(o, int) for v in o}
         """Values that are the same for all members, apart from constants."""
         self._addresses: dict[int, str] = {}
-        """Of those in shared memory, within the loop that loads them."""
+        """Addresses of values in shared memory, within the loop that loads them."""
         self._last_use: dict[int, int] = {}
         """Statements that had been written when a value was last used."""
         self._written, self._kept_numbers = 0, 0

@@ -1,4 +1,4 @@
-"""Which derivatives go through a solve of either mode of differentiation, and what to use instead of the others."""
+"""Which derivatives a solve supports in either mode of differentiation, and what to use instead of others."""
 
 from __future__ import annotations
 

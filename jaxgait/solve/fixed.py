@@ -205,4 +205,4 @@ class FixedSteps(Scheme):
 
     @abc.abstractmethod
     def _stepper(self, model: Any, grid: Grid, watch: tuple[str, ...]) -> Stepper:
-        """What computes one run of a model and records the extremes of what is watched."""
+        """The stepper of one run of a model, which records the extremes of watched outputs."""

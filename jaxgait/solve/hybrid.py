@@ -91,7 +91,7 @@ class EventDriven(Scheme):
     solver: diffrax.AbstractSolver = field(default_factory=lambda: diffrax.Dopri8(scan_kind="lax"))
     """Explicit solvers of diffrax need `scan_kind="lax"` for forward-mode derivatives, "checkpointed" for reverse."""
     controller: diffrax.AbstractStepSizeController | None = None
-    """Of the step size; None: one for `rtol`, `atol` and `max_step`, or constant steps without tolerances."""
+    """Step-size controller; None: one for `rtol`, `atol` and `max_step`, or constant steps without tolerances."""
     dt: float = 1e-2
     """Length in s of the first step, or of every step if the step size is constant."""
     max_steps: int = 4096
@@ -301,7 +301,7 @@ def hybrid(
     Args:
         model: phases and transitions; its leaves may be traced.
         events: largest number of events to record; the solution stops there.
-        t_end: end time in s, after `t0`; if it is traced and is not, the trajectory ends at once, with the status of a
+        t_end: end time in s, after `t0`; if a traced one is not, the trajectory ends immediately, with the status of a
             non-finite state.
         y0: state at `t0`; the model's own if None.
         phase: phase at `t0`.

@@ -259,7 +259,7 @@ class PoincareMap:
         return coordinates.point(model, coordinates.state(model, z))
 
     def going_on(self, model: HybridModel, z: Point, returns: int) -> tuple[State, State, Point, State]:
-        """What a motion that is not restarted does: it goes on from the state after a return, not from its coordinates.
+        """The motion without a restart: it goes on from the state after a return, not from its coordinates.
 
         Args:
             model: the mechanism.

@@ -43,9 +43,9 @@ class Point(NamedTuple):
     steps: Int[Array, ""]
     rejected: Int[Array, ""]
     seen: Any
-    """What has been recorded; None if only events are wanted."""
+    """Samples and extremes recorded so far; None if only events are wanted."""
     due: Float[Array, " guards"]
-    """Rounding errors of guards that fell at the instant of the last event and have not fired yet; 0 of the others."""
+    """Rounding errors of guards that fell at the instant of the last event and have not fired yet; 0 for the others."""
 
 
 class HybridRun(NamedTuple):

@@ -201,7 +201,7 @@ def _start(model: Model, given: Any) -> State:
             raise ValueError(f"initial_state.{name} must be a real number, got {shown(changes[name])}")
         if x.shape != wanted[name].shape:
             raise ValueError(f"initial_state.{name} must have the shape {wanted[name].shape}, got {x.shape}")
-        values[name] = x.astype(np.result_type(x, wanted[name].dtype))  # whole numbers for real ones
+        values[name] = x.astype(np.result_type(x, wanted[name].dtype))  # (integers become real)
     return with_state_variables(model.initial_state(), values)
 
 
@@ -251,7 +251,7 @@ class _Found(NamedTuple):
     outputs: dict[str, Array]
     observed: dict[str, Array]
     guards: dict[str, Array]
-    """Of event-driven runs, at the samples."""
+    """Guards of event-driven runs at the samples."""
 
 
 def _run(

@@ -183,7 +183,7 @@ class Smooth(Scheme):
 
     @property
     def copies(self) -> int:
-        """For the stages and the dense output."""
+        """Copies for the stages and the dense output."""
         return 40
 
 
@@ -200,8 +200,8 @@ def integrate(
 
     Args:
         model: the mechanism; its leaves may be traced.
-        ts: increasing times in s; if they are traced and do not increase, the trajectory ends at once, with the status
-            of a non-finite state.
+        ts: increasing times in s; if traced ones do not increase, the trajectory ends immediately, with the status of a
+            non-finite state.
         scheme: solver, tolerances and steps; those that suit the model if None (`Smooth.of`).
         y0: state at `ts[0]`; the model's own initial state if None.
         progress: whether to draw a progress bar (from compiled code; single runs only).

@@ -83,17 +83,17 @@ class Watching(diffrax.AbstractAdaptiveStepSizeController):
 
     @property
     def rtol(self) -> Any:
-        """Of the other controller."""
+        """That of the other controller."""
         return self.controller.rtol
 
     @property
     def atol(self) -> Any:
-        """Of the other controller."""
+        """That of the other controller."""
         return self.controller.atol
 
     @property
     def norm(self) -> Any:
-        """Of the other controller."""
+        """That of the other controller."""
         return self.controller.norm
 
     def wrap(self, direction: Any) -> Watching:

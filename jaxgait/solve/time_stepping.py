@@ -94,7 +94,7 @@ class TimeStepping(FixedSteps):
 
     @property
     def copies(self) -> int:
-        """For the events, and a few more."""
+        """Copies for the events, and a few more."""
         return 4 * self.max_events + 8
 
     def _division(self, model: Any, sampling: Sampling) -> tuple[int, int]:
@@ -128,13 +128,13 @@ class _Contact(NamedTuple):
     touched: Bool[Array, ""]
     """Whether it was closed in any of them."""
     first: Events
-    """The first of those, as an event."""
+    """The first step in which it was closed, as an event."""
     last: Events
-    """The last of those, or before the block."""
+    """The last step in which it was closed, in this block or before."""
 
 
 class _Notes(NamedTuple):
-    """What is known of contacts after a block."""
+    """State of the contacts after a block, with the events so far."""
 
     touches: tuple[_Touch, ...]
     events: Events

@@ -83,7 +83,7 @@ def _no_number(name: str, error: Exception) -> str:
 
 
 def _not_of_the_state(error: Exception, model: Any, *when: Any) -> str:
-    """What is wrong if a function of time and state reads a field of a state that has no names, such as an array."""
+    """The message for a function that reads a field of a state without names, such as an array; empty for others."""
     if not (isinstance(error, AttributeError) and len(when) == 2):
         return ""
     y, given = when[1], error.obj
@@ -97,7 +97,7 @@ def _not_of_the_state(error: Exception, model: Any, *when: Any) -> str:
 
 
 def _incomplete(error: Exception) -> str:
-    """What is wrong if a state, or another object, is made without some of its fields."""
+    """The message for a state, or another object, made without some of its fields; empty for other errors."""
     lacks = _LACKS.match(str(error))
     return f"must give {lacks[1]} all of its components: it lacks {lacks[2]}" if lacks else ""
 
@@ -120,7 +120,7 @@ def _swapped(function: Callable[..., Any], model: Any, *when: Any) -> bool:
 
 
 def in_words(found: Any) -> str:
-    """What a function returned, as shapes, for a message.
+    """The result of a function, given as shapes, in words for a message.
 
     Examples:
         >>> import jax

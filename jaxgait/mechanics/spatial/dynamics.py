@@ -27,7 +27,7 @@ class Accelerations(NamedTuple):
     vdot: Any
     """Rates of the velocities, (nv,); a list for a planar tree."""
     tau: Any
-    """Generalised forces of the joints, likewise."""
+    """Generalised forces of the joints, (nv,); a list for a planar tree."""
     bodies: list[Any]
     """Spatial acceleration (6,) of each body (without gravity), in body axes."""
 
@@ -219,7 +219,7 @@ def _hybrid_dynamics(
 
 @_hybrid_dynamics.def_jvp
 def _(primals: Any, tangents: Any) -> tuple[Accelerations, Accelerations]:
-    """Of ``M vdot + ... = tau``: the tree at rest responds to the error of inverse dynamics at fixed accelerations.
+    """Derivative of ``M vdot + ... = tau``: the tree at rest responds to the residual of inverse dynamics.
 
     Inverse dynamics has fewer operations than forward dynamics, and so have its derivatives.
     """

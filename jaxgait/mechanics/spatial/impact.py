@@ -27,7 +27,7 @@ from jaxgait.precision import float64_default
 
 
 class Impact(NamedTuple):
-    """What an impact leaves behind."""
+    """Velocities after an impact, and its impulses."""
 
     v: Float[Array, " nv"]
     """Velocities of all joints after the impact."""

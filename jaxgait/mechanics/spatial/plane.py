@@ -165,7 +165,7 @@ class Rigid(NamedTuple):
         return Rigid(self.mass, first + r.scaled(self.mass), second)
 
     def full(self) -> Articulated:
-        """As a symmetric matrix."""
+        """The inertia as a symmetric matrix."""
         h, zero = self.first, 0.0 * self.mass
         return Articulated(Vector(self.second, h.z, -h.x), Vector(h.z, self.mass, zero), Vector(-h.x, zero, self.mass))
 
@@ -186,7 +186,7 @@ class Articulated(NamedTuple):
         return Articulated(self.turn + full.turn, self.x + full.x, self.z + full.z)
 
     def full(self) -> Articulated:
-        """As a symmetric matrix."""
+        """The inertia as a symmetric matrix."""
         return self
 
     def less(self, gain: Sequence[Vector], columns: Sequence[Vector]) -> Articulated:
@@ -247,7 +247,7 @@ class Moved(NamedTuple):
     """A joint in motion, in the child's axes."""
 
     local: Placement
-    """Of the child in the parent."""
+    """Placement of the child in the parent."""
     S: list[Vector]
     """Columns of the joint map."""
     relative: Vector | None

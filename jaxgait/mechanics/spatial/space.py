@@ -33,14 +33,14 @@ __all__ = [
 
 
 Gravity = Float[ArrayLike, ""] | Float[ArrayLike, " 3"]
-"""In m/s^2: a number, along -z of the world, or the acceleration of free fall in the axes of the world."""
+"""Gravity in m/s^2: a number, along -z of the world, or the acceleration of free fall in the world's axes."""
 
 
 class Moved(NamedTuple):
     """A joint in motion, in the child's axes."""
 
     local: Placement
-    """Of the child in the parent."""
+    """Placement of the child in the parent."""
     S: Float[Array, "6 k"]
     """Joint map."""
     relative: Vec6

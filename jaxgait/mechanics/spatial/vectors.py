@@ -19,7 +19,7 @@ Quaternion = Float[Array, " 4"]
 
 @float64_default
 def real(x: Any) -> Array:
-    """Numbers, also whole ones, as an array that has derivatives; their unit and shape do not change."""
+    """Numbers as an array that has derivatives, also of integers; their unit and shape do not change."""
     x = jnp.asarray(x)
     return x.astype(x.dtype if jnp.issubdtype(x.dtype, jnp.inexact) else float)
 

@@ -73,7 +73,7 @@ class Bungee(Model):
     )
 
     duration: ClassVar[float] = 100.0
-    """In s: the fall and the settling."""
+    """Duration in s: the fall and the settling."""
     measures: ClassVar[str] = "jaxgait.models.bungee.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.bungee.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {

@@ -37,7 +37,7 @@ class InchwormState(NamedTuple):
 
 class _Forces(NamedTuple):
     displacement: Stroke
-    """Of each unit relative to the rear unit."""
+    """Displacement of each unit relative to the rear unit."""
     load: Float[Array, " units"]
     """Blood and wall on each unit, N."""
     rate: Float[Array, " units"] | None

@@ -273,7 +273,7 @@ class Creeper(Model):
     pads: Pads = Pads()
 
     duration: ClassVar[float] = 4.0
-    """In s: the common period of gait and pulse at the defaults."""
+    """Duration in s: the common period of gait and pulse at the defaults."""
     numerics: ClassVar[Numerics] = Numerics(stiff=True, rtol=1e-6, atol=1e-9, first_step=1e-4, max_step=2e-3)
     """Implicit: a sliding pad's bristles follow within 0.3 ms, and derivatives of explicit steps would be unstable."""
 

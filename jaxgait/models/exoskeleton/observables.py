@@ -1,4 +1,4 @@
-"""What is observed of an exoskeleton: units, meanings and dimensions."""
+"""Observed variables of an exoskeleton: units, meanings and dimensions."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ SPATIAL: Mapping[str, Variable] = {
     "angular_momentum": Variable("kg m^2/s", "angular momentum about the centre of mass", ("axis",)),
     "tracking_error": Variable("m", "largest distance of a link vector from the prescribed one"),
 }
-"""In space."""
+"""Variables in space."""
 PLANAR: Mapping[str, Variable] = {
     **SPATIAL,
     "torque": Variable("N m", "physical joint moments", ("link",)),
     "angular_momentum": Variable("kg m^2/s", "angular momentum about the centre of mass"),
 }
-"""In the plane a moment has one component."""
+"""Variables in the plane, where a moment has one component."""

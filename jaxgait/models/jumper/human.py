@@ -30,7 +30,7 @@ _PAPER = "Chen, Yan, Jin 2003"
 HEEL_BEHIND_ANKLE = 0.063 / 1.70
 """Distance of the heel behind the ankle as a fraction of the stature: a quarter of the foot's length (chosen)."""
 FOOT_COM_BELOW_ANKLE = 0.034 / 1.70
-"""Distance of the foot's centre of mass below the ankle, likewise (chosen)."""
+"""Distance of the foot's centre of mass below the ankle, as a fraction of the stature (chosen)."""
 
 _PARENTS = (-1, 0, 1, 2, 3, 4, 4, 6, 7)
 _SIDES = (2.0, 2.0, 2.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0)

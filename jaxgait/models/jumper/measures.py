@@ -43,9 +43,9 @@ class Jump(NamedTuple):
     peak_force: Number
     """Largest vertical ground reaction until take-off, body weights; of the entire run if there is no take-off."""
     angular_momentum: Number
-    """About the centre of mass at take-off, kg m^2/s, forward positive."""
+    """Angular momentum about the centre of mass at take-off, kg m^2/s, forward positive."""
     pitch: Number
-    """Of the foot at take-off, rad."""
+    """Pitch of the foot at take-off, rad."""
 
 
 @float64_default

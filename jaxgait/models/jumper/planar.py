@@ -108,7 +108,7 @@ class PlanarJumper(Model):
     """
 
     joints: ClassVar[tuple[SwingJoint, ...]]
-    """In the order of their bars, the ankle first: its start angle is solved for."""
+    """Joints in the order of their bars, the ankle first: its start angle is solved for."""
 
     gravity: Scalar = parameter(9.81, unit="m/s^2", doc="gravitational acceleration", bounds="positive", source=CHOSEN)
     quiet: Scalar = parameter(
@@ -120,7 +120,7 @@ class PlanarJumper(Model):
     sole: Sole = Sole()
 
     duration: ClassVar[float] = 0.6
-    """In s: up to the middle of the flight."""
+    """Duration in s: up to the middle of the flight."""
     measures: ClassVar[str] = "jaxgait.models.jumper.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.jumper.scene:planar"
     variables: ClassVar[Mapping[str, Variable]] = {

@@ -45,7 +45,7 @@ class JumpingRobot(PlanarJumper):
     """
 
     duration: ClassVar[float] = 0.45
-    """In s: in flight; the robot lands before 0.6 s."""
+    """Duration in s: it ends in flight; the robot lands before 0.6 s."""
     joints: ClassVar[tuple[SwingJoint, ...]] = (
         SwingJoint("ankle", 1, 1.0, (-60.0, 60.0)),
         SwingJoint("knee", 2, -1.0, (0.0, 160.0)),

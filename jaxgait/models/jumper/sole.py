@@ -31,9 +31,9 @@ class StudForces(NamedTuple):
     """Forces on the studs."""
 
     normal: Float[Array, " ..."]
-    """N, upward."""
+    """Normal force in N, upward."""
     tangential: Float[Array, "... axes"]
-    """N."""
+    """Friction force in N."""
     bristle_rate: Float[Array, "... axes"] | None
     """Rate of the bristles in m/s, if any."""
     approach_rate: Float[Array, " ..."] | None = None

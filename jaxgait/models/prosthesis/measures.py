@@ -166,7 +166,7 @@ ground_force = _measure(
     "mean vertical ground force of the last strides, up to 5",
     expected=_expected_load,
 )
-"""In a symmetric gait it is half the body weight. With 50 samples per stride it is within 1 % of that with 2000."""
+"""Half the body weight in a symmetric gait. With 50 samples per stride it is within 1 % of that with 2000."""
 
 MEASURES = table(
     correlation,

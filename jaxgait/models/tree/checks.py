@@ -128,7 +128,7 @@ def check_position(where: str, position: Any) -> None:
 
 
 def returned(name: str, force: Any, shape: tuple[int, ...], what: str) -> Array:
-    """What a drive returned, in N or N m, if it has the shape that it must have.
+    """What a drive returned, in N or N m, checked for the shape that it must have.
 
     Raises:
         ParameterError: naming the drive and both shapes, or what is no array.

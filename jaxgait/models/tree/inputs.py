@@ -1,4 +1,4 @@
-"""What a tree of bodies is made of, as users give it, by name: links, contacts, drives and starts."""
+"""Links, contacts, drives and starts of a tree of bodies by name, from what users give."""
 
 from __future__ import annotations
 

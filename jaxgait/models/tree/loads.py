@@ -23,16 +23,16 @@ class Push(NamedTuple):
     position: Float[Array, " 3"]
     """Where it acts, m."""
     force: Float[Array, " 3"]
-    """N."""
+    """Force in N."""
 
 
 class Ground(NamedTuple):
-    """What the ground does at the contacts."""
+    """Depths and forces of the contacts with the ground."""
 
     depth: Float[Array, " contacts"]
     """Penetrations, m."""
     force: Float[Array, "contacts 3"]
-    """N."""
+    """Forces in N."""
     memory_rate: Float[Array, "contacts 2"]
     """Rates of the memories of friction laws."""
     pushes: Sequence[Push]
@@ -44,16 +44,16 @@ class Loads(NamedTuple):
     q: Float[Array, " nq"]
     v: Float[Array, " nv"]
     motion: spatial.Motion
-    """Of `TreeModel.moving`."""
+    """Motion of the bodies of `TreeModel.moving`."""
     depth: Float[Array, " contacts"]
     contact: Float[Array, "contacts 3"]
-    """Forces in N."""
+    """Contact forces in N."""
     memory_rate: Float[Array, "contacts 2"]
     tau: Float[Array, " nv"]
     vdot: Float[Array, " nv"]
     """Prescribed accelerations, zero elsewhere."""
     wrenches: Any
-    """On the bodies, as `jaxgait.mechanics.spatial.hybrid_dynamics` takes them."""
+    """Wrenches on the bodies, as `jaxgait.mechanics.spatial.hybrid_dynamics` takes them."""
 
 
 @float64_default

@@ -85,7 +85,7 @@ class Drives:
         if time > 0.0:
             time = max(time, 2.0 * float(compiled.opt.timestep) * self.robot.enabled("REFSAFE"))
             stiffness, damping = 1.0 / (time * ratio) ** 2, 2.0 / time
-        else:  # given as such
+        else:  # given directly
             stiffness, damping = -time, -ratio
         yielding = 1.0 - float(np.clip(compiled.jnt_solimp[joint, 0], 0.0, 0.9999))
         return inertia * stiffness / yielding, inertia * damping / yielding**0.5

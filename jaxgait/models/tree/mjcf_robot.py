@@ -22,10 +22,10 @@ _SAME = 1e-9
 
 
 class _Group(NamedTuple):
-    """Joints of one body about one anchor, by their numbers."""
+    """Joints of one body about one anchor, by number."""
 
     given: np.ndarray | None
-    """In m in the body's frame; None: they only slide."""
+    """The anchor in m in the body's frame; None: the joints only slide."""
     joints: list[int]
 
     @property
@@ -42,7 +42,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Robot:
-    """What is read from a compiled model."""
+    """A compiled model, read in the terms of a `TreeModel`."""
 
     mujoco: Any
     compiled: Any

@@ -77,7 +77,7 @@ class TreeState(NamedTuple):
 
 
 def _start_coordinates(model: TreeModel) -> dict[str, ParameterInfo]:
-    """What `start` may contain, by coordinate."""
+    """Declarations of the coordinates that `start` may contain."""
     return {
         name: ParameterInfo(None, one.unit, f"{name} at t = 0", plausible=_plausible(one.unit))
         for name, one in naming.coordinates(naming.skeleton(model.links)).items()
@@ -85,7 +85,7 @@ def _start_coordinates(model: TreeModel) -> dict[str, ParameterInfo]:
 
 
 def _start_velocities(model: TreeModel) -> dict[str, ParameterInfo]:
-    """What `start_rates` may contain, by velocity."""
+    """Declarations of the velocities that `start_rates` may contain."""
     return {
         name: ParameterInfo(None, one.unit, f"velocity {name} at t = 0")
         for name, one in naming.velocities(naming.skeleton(model.links)).items()

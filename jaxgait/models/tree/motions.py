@@ -24,7 +24,7 @@ INTERVALS, HALVINGS = 256, 20
 JUMP = 1e-6
 """Jump, relative to the largest coordinate or rate, that is more than rounding."""
 NODES, WEIGHTS = (x.tolist() for x in np.polynomial.legendre.leggauss(4))
-"""Of Gauss's quadrature, on [-1, 1]."""
+"""Nodes and weights of Gauss's quadrature on [-1, 1]."""
 
 
 @float64_default
@@ -47,7 +47,7 @@ class Sampled(eqx.Module):
     knots: Float[Array, " samples"]
     """Times in s."""
     coefficients: Float[Array, "4 intervals"]
-    """Of the powers 3 to 0 of the time since the last knot: rad or m, divided by powers of s."""
+    """Coefficients of the powers 3 to 0 of the time since the last knot: rad or m, divided by powers of s."""
     periodic: bool = eqx.field(static=True)
 
     def __init__(self, time: ArrayLike, values: ArrayLike, *, periodic: bool = False) -> None:
@@ -129,7 +129,7 @@ def jumps(at: Callable[[Any], tuple[Array, Array, Array]], duration: Scalar) -> 
     undefined = jnp.min(jnp.where(jnp.isfinite(q) & jnp.isfinite(v) & jnp.isfinite(a), jnp.inf, whole))
 
     def missing(start: Array, length: Array) -> Array:
-        """What the integrals lack of the changes of the coordinate and of the rate, each over intervals of its own."""
+        """What the integrals lack of the changes of coordinate and rate, each over intervals of its own."""
         found = motion(jnp.stack([start, start + length, *(start + 0.5 * length * (1.0 + x) for x in NODES)]))
         integrals = [0.5 * length * jnp.tensordot(jnp.asarray(WEIGHTS), rate[2:], 1) for rate in found[1:]]
         return jnp.abs(jnp.stack([found[k][1, k] - found[k][0, k] - integrals[k][k] for k in (0, 1)]))

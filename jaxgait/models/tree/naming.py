@@ -25,7 +25,7 @@ _OF_ALL = {
     "kinetic_energy": Variable("J", "kinetic energy"),
     "energy": Variable("J", "kinetic, potential and elastic energy"),
 }
-"""What every tree may have, besides what depends on its joints."""
+"""Variables that any tree may have, besides those that depend on its joints."""
 _LOADS = {"m/s": "N", "rad/s": "N m"}
 """Units of generalised forces, by those of their velocities."""
 _DIMS = ("body", "coordinate", "velocity", "contact", "axis", "tangent")

@@ -61,10 +61,10 @@ class RollingGait(NamedTuple):
     """Advance in m of the hip per step."""
     velocity: Scalar
     normal_impulse: Scalar
-    """N s, at heel strike."""
+    """Normal impulse in N s at heel strike."""
     tangent_impulse: Scalar
     energy_lost: Scalar
-    """J, at heel strike."""
+    """Energy lost in J at heel strike."""
     lift_off: Scalar
     """Velocity in m/s with which the old stance foot leaves."""
 

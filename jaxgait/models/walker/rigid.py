@@ -78,7 +78,7 @@ class RigidWalker(RoundFeet, Model):
     clearance_angle: Scalar = round_feet.clearance_angle(0.05, source=_SILENT)
 
     duration: ClassVar[float] = 50.0
-    """In s, some 120 steps: half of them to settle, half to evaluate."""
+    """Duration in s, some 120 steps: half of them to settle, half to evaluate."""
     labels: ClassVar[Mapping[str, Sequence[int]]] = {"foot": (1, 2)}
     measures: ClassVar[str] = "jaxgait.models.walker.measures:RIGID_MEASURES"
     scene: ClassVar[str] = "jaxgait.models.walker.scene:scene"
@@ -235,12 +235,12 @@ class HeelStrike(NamedTuple):
 
     after: RollingState
     normal_impulse: Scalar
-    """N s, on the landing foot."""
+    """Normal impulse in N s on the landing foot."""
     tangent_impulse: Scalar
     trailing_rate: Scalar
     """Velocity in m/s with which the old stance foot leaves the ground; negative: it would not, and the walk ends."""
     energy_lost: Scalar
-    """J."""
+    """Energy lost in J."""
 
 
 @float64_default
@@ -263,7 +263,7 @@ class RollingWalker(RoundFeet, Model):
     clearance_angle: Scalar = round_feet.clearance_angle(0.05, source=_SILENT)
 
     duration: ClassVar[float] = 10.0
-    """In s, some 24 steps."""
+    """Duration in s, some 24 steps."""
     measures: ClassVar[str] = "jaxgait.models.walker.measures:ROLLING_MEASURES"
     scene: ClassVar[str] = "jaxgait.models.walker.scene:scene"
     variables: ClassVar[Mapping[str, Variable]] = {

@@ -82,7 +82,7 @@ def _angles(run: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
 def _forces(
     model: RoundFeet, run: xr.Dataset, hip: np.ndarray, angles: tuple[np.ndarray, np.ndarray]
 ) -> tuple[ForceArrow, ...]:
-    """Forces of the ground at the lowest points of the feet; of a rigid walker the normal ones, mean over a sample."""
+    """Forces of the ground at the lowest points of the feet; for a rigid walker, mean normal forces over a sample."""
     slope, shank = float(model.slope), float(model.shank)
     if "normal_1" in run:
         loads = [(run[f"tangent_{i}"].values, run[f"normal_{i}"].values, angles[i - 1]) for i in (1, 2)]

@@ -108,7 +108,7 @@ class Walker(RoundFeet, Model):
     scuffs: bool = choice(False, doc="whether a foot that swings forward feels the ground, too")
 
     duration: ClassVar[float] = 10.0
-    """In s, some 24 steps, to settle on the periodic gait."""
+    """Duration in s, some 24 steps, to settle on the periodic gait."""
     measures: ClassVar[str] = "jaxgait.models.walker.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.walker.scene:scene"
     presets: ClassVar[Mapping[str, Mapping[str, float]]] = SETS

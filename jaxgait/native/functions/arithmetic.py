@@ -18,7 +18,7 @@ from jax import Array, lax
 
 
 class Format(NamedTuple):
-    """What the code needs to know of a floating-point format."""
+    """Constants of a floating-point format."""
 
     integer: Any
     bias: int

@@ -37,7 +37,7 @@ SIN = {
     ),
     "float32": (2.7249926e-06, -0.00019840087, 0.008333332, -0.16666667),
 }
-"""Of (sin(r) / r - 1) / z, z = r^2, for |r| <= pi / 4."""
+"""Coefficients of (sin(r) / r - 1) / z, z = r^2, for |r| <= pi / 4."""
 COS = {
     "float64": (
         *(-1.13596475577881948265e-11, 2.08757232129817482790e-09, -2.75573143513906633035e-07),
@@ -45,7 +45,7 @@ COS = {
     ),
     "float32": (-2.730096e-07, 2.48006e-05, -0.0013888888, 0.041666668),
 }
-"""Of (cos(r) - 1 + z / 2) / z^2."""
+"""Coefficients of (cos(r) - 1 + z / 2) / z^2."""
 ATAN = {
     "float64": (
         *(-0.019175404711104935, 0.03923044778479309, -0.050854078345894844, 0.05858140904866328),
@@ -54,7 +54,7 @@ ATAN = {
     ),
     "float32": (-0.064517185, 0.10743669, -0.1426395, 0.1999954, -0.3333333),
 }
-"""Of (atan(r) / r - 1) / z for |r| <= tan(pi / 8)."""
+"""Coefficients of (atan(r) / r - 1) / z for |r| <= tan(pi / 8)."""
 ASIN = {
     "float64": (
         *(0.028757851367421566, -0.014851887071247204, 0.01740087944269402, 0.005457506718640358),
@@ -63,7 +63,7 @@ ASIN = {
     ),
     "float32": (0.033690847, 0.017149238, 0.031100662, 0.044599403, 0.07500094, 0.16666666),
 }
-"""Of (asin(r) / r - 1) / z for |r| <= 1/2."""
+"""Coefficients of (asin(r) / r - 1) / z for |r| <= 1/2."""
 
 
 # --- angles -----------------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def _far(name: str) -> Primitive:
 
 
 FAR = {name: _far(name) for name in ("sin", "cos", "tan")}
-"""For angles that are too large for `REDUCTIONS`: kernels call nothing if there are none."""
+"""Primitives for angles that are too large for `REDUCTIONS`: kernels call nothing if there are none."""
 
 
 def _everywhere(name: str, x: Array, value: Array) -> Array:
