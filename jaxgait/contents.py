@@ -91,7 +91,7 @@ def _defaults(kind: type) -> dict[str, Any]:
 
 
 def _bare(field: dataclasses.Field, value: Any) -> Any:
-    """The record of a field without its parameters; of a mapping of parameters, the keys."""
+    """The record of a field without its parameters; for a mapping of parameters, its keys."""
     return sorted(value) if "entries" in field.metadata else _record(value, numbers=False)
 
 
@@ -138,7 +138,7 @@ def _record(value: Any, numbers: bool = True) -> Any:
 
 
 def _value(record: Any, kind: type, name: str) -> Any:
-    """The value of a record, of a field of the class `kind`."""
+    """The value of a record, for a field of the class `kind`."""
     if not isinstance(record, dict):
         return record
     if _KIND in record:  # first, because its fields may have any other name

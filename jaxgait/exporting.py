@@ -62,7 +62,7 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -
       provenance, `NAME.csv-metadata.json` (see `table_metadata`).
 
     OpenSim reads MOT and STO until the first gap: of a walk, the longest stretch in which no angle has one is written,
-    without the forces that have one there; of a run, STO lacks the columns with gaps. In CSV gaps are empty cells.
+    without the forces that have one there; for a run, STO lacks the columns with gaps. In CSV gaps are empty cells.
 
     Args:
         result: a run (of `simulate`, or one member of an ensemble with trajectories); a scan, as CSV; a `Walk`, or both
@@ -139,7 +139,7 @@ def table_metadata(result: xr.Dataset, name: str) -> dict[str, Any]:
 
     Returns:
         `@context`, `url`, and `notes` with a dict of the attributes: model, the parameters that all rows share, scheme,
-        tolerances, versions and, of a sample, how it was drawn (`sampled`).
+        tolerances, versions and, for a sample, how it was drawn (`sampled`).
 
     Examples:
         >>> from jaxgait import Bungee, simulate

@@ -251,7 +251,7 @@ def no_parameter(model: Any, name: Any, known: Mapping[str, Any]) -> str:
 
 
 def _dead_end(owner: Any, here: str, name: str) -> str:
-    """The error message for what a dotted name leads to, which is no parameter; empty if it leads nowhere."""
+    """The error message for what a dotted name leads to, which is not a parameter; empty if it leads nowhere."""
     possible: Mapping[str, Any] = {}
     while name:
         step, rest = first_step(owner, name)

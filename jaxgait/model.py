@@ -48,7 +48,7 @@ class Model(Immutable):
 
     Warns:
         UserWarning: for a name that a subclass adds and that is nearly one of this class, such as `output`; for a
-            field with a plain number as its default, such as `length: float = 1.0`, which is no parameter.
+            field with a plain number as its default, such as `length: float = 1.0`, which is not a parameter.
 
     Examples:
         >>> from typing import NamedTuple

@@ -96,7 +96,7 @@ def parameter(
     Args:
         default: value in SI units (the paper's): a number, tuple, list or array. It is real, also without a decimal
             point, unless annotated as `int`, for counts; a tuple becomes an array, unless annotated as a tuple.
-            While it is None, it is no parameter.
+            While it is None, the field is not a parameter.
         unit: unit as text, e.g. "N s/m"; "1" for numbers without dimension; with a static field n, "N/m^{n}".
         doc: the quantity in a few words ("body mass"): the long name of results that carry it.
         bounds: "any" finite number, "nonnegative", "positive", or a "fraction" (from 0 to 1).

@@ -130,8 +130,8 @@ def warn_implausible(label: str, values: Any, unit: str, plausible: Range | None
 def warn_slow(part: Any, label: str, spring: str, damper: str) -> None:
     """Warns once of a spring and a damper of a part, side by side, whose time constant is implausibly long.
 
-    Without stiffness there is none. Coefficients out of their own ranges have a warning of their own, and traced values
-    are not checked.
+    Without stiffness there is no time constant. Coefficients out of their ranges have their own warning, and
+    traced values are not checked.
 
     Args:
         part: with both coefficients as parameters, whose values broadcast.

@@ -38,7 +38,7 @@ _chosen: contextvars.ContextVar[bool] = contextvars.ContextVar("jaxgait_precisio
 def use(precision: Precision) -> Iterator[None]:
     """Runs a block of JAX code in a precision, "float64" or "float32", and restores the setting afterwards.
 
-    JAX's search for NaN (`jax_debug_nans`) is off meanwhile: NaN marks samples after the end of a run, and no event.
+    JAX's search for NaN (`jax_debug_nans`) is off meanwhile: NaN marks missing events, and samples after a run's end.
 
     Raises:
         ValueError: for any other name.

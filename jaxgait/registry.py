@@ -168,7 +168,7 @@ def session_mark(kind: type) -> str:
 
 
 def made_here(mark: str) -> tuple[type | None, bool]:
-    """The class with a `session_mark`, and whether it is a later one of its name, as of a cell that was run again.
+    """The class with a `session_mark`, and whether it is a later one of its name, as from a cell that was run again.
 
     None for a mark of another process, and for a class that no longer exists.
 

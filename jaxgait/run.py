@@ -35,7 +35,7 @@ TRANSIENT_STRIDES = 2
 
 
 class NotRecorded(ValueError):
-    """The events of a smooth run were read, and not recorded."""
+    """The events of a smooth run were read, but not recorded."""
 
 
 @float64_default

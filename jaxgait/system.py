@@ -148,8 +148,8 @@ def _derived_methods(kind: type) -> tuple[str, ...]:
 def _knowing(model: M, values: Mapping[str, Any]) -> M:
     """A copy of a model whose derived methods return known values.
 
-    They are in an attribute that is no field: every model that is made from this one, by replacing a parameter or by a
-    JAX transformation, lacks them.
+    They are in an attribute that is not a field: every model made from this one, by replacing a parameter or by a JAX
+    transformation, lacks them.
     """
     fields: Mapping[str, Any] = vars(model)
     inside = {name: _knowing(fields[name], found) for name, found in values.items() if name in fields}

@@ -47,7 +47,7 @@ def _of_a_model(name: str, where: str) -> Iterator[str]:
 
 
 def _of_the_mechanisms(models: Mapping[str, str]) -> Iterator[str]:
-    """Sentences about mechanisms, that is folders, none of whose models the pages about all mechanisms name."""
+    """Sentences about mechanisms (folders) of which the pages about all mechanisms name no model."""
     readme, howto = (ROOT / "README.md").read_text(), (DOCS / "howto" / "mechanisms.md").read_text()
     mechanisms: dict[str, list[str]] = {}
     for name, where in models.items():

@@ -4,7 +4,7 @@ Run `python -m experiments.knee.calibration --out DIR`; some minutes. The cylind
 thigh_tilt, link_arm) and the position of the ankle on the foot are reconstructed, the paper does not print them. They
 are fitted together with two stiffnesses that it prints, those of ankle and ground, twice, by the periodic gait:
 
-- to a synthetic curve of the reference set R2 with noise of 1 degree, of which the truth is known;
+- to a synthetic curve of the reference set R2 with noise of 1 degree, whose parameters are known;
 - to the measured knee curve that ships. It is that of a sound knee, whose hip drives the leg: the fit says which
   prosthesis would follow it best, and how closely. No curve of a prosthetic knee ships. Its residual is systematic,
   so that the errors given there are too small. It leaves two directions open: without the tilt and the ground's

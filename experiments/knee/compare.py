@@ -1,7 +1,7 @@
 """The best damper found four ways on one budget of evaluations: scan, gradients, CMA-ES, Nelder-Mead.
 
 Run `python -m experiments.knee.compare --out DIR`: a table (compare.md) and a picture (compare.png). Once k and c are
-free, once c/k is fixed to the paper's 0.05 s. An evaluation is a walk of twenty strides; of the gradient method it is a
+free, once c/k is fixed to the paper's 0.05 s. An evaluation is a walk of twenty strides; for the gradient method, a
 periodic gait with its slopes, in the table's processor time. Only gaits that repeat every stride count. Every winner is
 walked again for forty strides, and that rho is compared.
 """

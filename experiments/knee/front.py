@@ -3,11 +3,11 @@
 Run `python -m experiments.knee.front --out DIR`: a table (front.md), pictures (front.png, front3.png) and the fronts
 (front*.nc). With two objectives the front is sought by NSGA-II and followed by gradients, which also begin from some
 of the designs found: bands where gaits are not stable cut the front into pieces, at whose edges slopes are left. With
-three objectives NSGA-II is compared with a fine scan, which knows nothing of either.
+three objectives NSGA-II is compared with a fine scan.
 
 The third objective is the width of the good range of k: how far k may go down and up together before the walk no longer
 repeats every stride or loses more than 1e-3 of rho against the design. It is read off the scan: what ends the range is
-mostly a bifurcation, of which the curvature of rho at the design knows nothing.
+mostly a bifurcation, which the curvature of rho at the design does not show.
 """
 
 from __future__ import annotations

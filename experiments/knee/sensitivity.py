@@ -5,7 +5,7 @@ one ensemble of walks, rows times (2 + parameters) of them.
 
 Expect interactions: in the corner of a long link arm and high friction the knee straightens fully in stance (smallest
 flexion below 0.1 degrees, 0.4 at the centre) and rho falls from 0.996 to between 0.8 and 0.93, strides no longer equal.
-That corner is most of rho's variance, and no slope at the centre knows of it.
+That corner is most of rho's variance, and no slope at the centre shows it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RANGES = {
     "damper.link_arm": 0.02,
     "linkage.l_AB": 0.02,
 }
-"""Half widths relative to the reference: 10 % for properties, 2 % for lengths, of which the paper prints no value."""
+"""Half widths relative to the reference: 10 % for properties, 2 % for lengths, which the paper does not print."""
 MEASURES = ("rho", "peak_flexion")
 STRIDES = 24
 """Enough for walks in this box to settle; after twelve, transients pass for interactions of parameters."""

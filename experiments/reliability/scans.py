@@ -21,7 +21,7 @@ from .rows import Row, below, equal
 GRID = {"mass": np.linspace(40.0, 100.0, 12), "stiffness": np.linspace(15.0, 40.0, 10)}
 QUICK: dict[str, Any] = {"duration": 10.0, "samples": 20, "rtol": 1e-6, "observe": ["clearance"], "progress": False}
 NEW = 21
-"""Samples that no other gate asks for: a program of its own."""
+"""Samples that no other gate takes, so that its program is its own."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
 """Bytes of a page of memory on Linux."""
 

@@ -98,7 +98,7 @@ def _fell(runs: xr.Dataset) -> np.ndarray:
     """Which walks ended in a fall.
 
     Raises:
-        jaxgait.outcome.NoResult: if the computation of any of them failed, which is no fall.
+        jaxgait.outcome.NoResult: if the computation of any of them failed, which is not a fall.
     """
     if outcome.failures(runs.status).any():
         raise outcome.NoResult(f"the computation of some walks failed: {summary(runs)}")

@@ -7,7 +7,7 @@ more directions than initial tangents of a block, everything is computed for the
 directions: the complete Jacobian.
 
 Sums of products are reordered, so that derivatives change in their last digits; and a factor that is zero for all
-finite values counts as zero, as in JAX where JAX knows it.
+finite values counts as zero, as in JAX where JAX detects it.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ def arrays_in_memory(statements: Sequence[Statement]) -> int:
 
 
 def most_parts(statements: Sequence[Statement]) -> int:
-    """Largest number of parts of a loop over parts; 0 without any."""
+    """Largest number of parts of a loop over parts; 0 if there is none."""
     return max((s.parts for s in everything(statements) if isinstance(s, PartLoop)), default=0)
 
 

@@ -72,7 +72,7 @@ def registered(name: str, text: str, arrays: int, results: int, blocks: int, thr
         threads: threads per block.
 
     Raises:
-        Unsupported: where there is no driver, or its functions or XLA's interface are not those known.
+        Unsupported: where there is no driver, or its functions or XLA's interface are unknown.
     """
     if not calls.available():
         raise Unsupported("an unknown version of XLA's foreign function interface")

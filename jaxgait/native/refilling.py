@@ -62,7 +62,7 @@ TOGETHER = Lanes(0, False)
 
 
 def lanes_of(text: str) -> Lanes:
-    """The lanes of a program, from its text or the names of its kernels; of several loops, the slowest."""
+    """The lanes of a program, from its text or the names of its kernels; for several loops, those of the slowest."""
     found = [(kind == "refilled", int(width)) for kind, width in _NAMED.findall(text)]
     if found:
         return Lanes(max(width for _, width in found), all(refilled for refilled, _ in found))

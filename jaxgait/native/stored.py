@@ -382,7 +382,7 @@ def _shapes(results: Any) -> Any:
 
 
 def _reminded(compiling: Callable[[], Any], spent: float) -> Any:
-    """Returns what a compilation returns, and prints notes while it goes on; tracing took `spent` s."""
+    """Returns what a compilation returns, and prints notes meanwhile; tracing took `spent` s."""
     with reminding("still compiling", time.perf_counter() - spent):
         return compiling()
 

@@ -99,7 +99,7 @@ def names_of_run(model: Any, trajectory: Trajectory, outputs: Mapping[str, Any],
 
 
 def with_phase(model: Any, scheme: Scheme) -> bool:
-    """Whether results have the phase of each sample, which only event-driven runs know."""
+    """Whether results have the phase of each sample, which only event-driven runs have."""
     return isinstance(scheme, EventDriven) and several_phases(model)
 
 

@@ -73,7 +73,7 @@ def first_only(results: T) -> T:
 def first_or_nan(results: T) -> T:
     """The results of a solve in forward mode whose second derivatives are not known: these are NaN.
 
-    For results that are computed even if nobody uses them, where an error would be pointless.
+    For results that are computed even if they are not used, where an error would be pointless.
 
     Examples:
         >>> import jax

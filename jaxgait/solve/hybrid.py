@@ -314,7 +314,7 @@ def hybrid(
     Raises:
         TypeError: for a model without phases and transitions, for another scheme, and for names that are not a list.
         ValueError: for unknown names, impossible counts, times, states and phases (unless they are traced), for
-            transitions between phases that the model does not have, and for terminations that are no transitions.
+            transitions between phases that the model does not have, and for terminations that are not transitions.
         jaxgait.parameters.ParameterError: for impossible parameters, and for several values of one.
 
     Examples:

@@ -89,8 +89,8 @@ class FixedPoint(NamedTuple):
     """Its point on the section."""
     jacobian: Float[Array, "n n"]
     """Derivative of the (iterated) return map there; its eigenvalues are the Floquet multipliers. Its own derivatives
-    are not finite: of a smooth map, take those of ``linearised(iterated(return_map, order), model, gait.z)[1]``, and of
-    an event-driven one differences between gaits."""
+    are not finite: for a smooth map, take those of ``linearised(iterated(return_map, order), model, gait.z)[1]``, and
+    for an event-driven one differences between gaits."""
     residual: Float[Array, ""]
     """Largest absolute component of ``P(z) - z`` where the search ended."""
     iterations: Int[Array, ""]

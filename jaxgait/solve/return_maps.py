@@ -230,7 +230,7 @@ class PoincareMap:
 
         Raises:
             ValueError: for a section in a later phase, as runs start in the first one, and for a point that is not
-                finite, as of a failed search.
+                finite, as from a failed search.
             TypeError: for a model without coordinates of a section.
 
         Examples:

@@ -140,7 +140,7 @@ class Engine:
             return HybridRun(point, events, at + kept.astype(int), so_far.happened + happened.astype(int))
 
         zero = jnp.asarray(0)
-        segments = 2 * (limit + 1) + SPARE_SEGMENTS  # (those that end where a guard was not armed are no events)
+        segments = 2 * (limit + 1) + SPARE_SEGMENTS  # (those that end where a guard was not armed are not events)
         outset = HybridRun(start, self._no_events(start.y, record), zero, zero)
         found = _loop(self.scheme.mode, segments)(running, onward, outset)
         found = first_only(found) if self.scheme.mode == "forward" else found

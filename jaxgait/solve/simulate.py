@@ -92,7 +92,7 @@ def simulate(
             resolve the events (by default at most 10 ms).
         max_steps: number of steps after which the run is stopped.
         dt: length in s of the steps, for schemes with fixed steps.
-        max_events: number of events after which an event-driven run is stopped; of a smooth run, the largest number
+        max_events: number of events after which an event-driven run is stopped; for a smooth run, the largest number
             of recorded events (1000 by default).
         observe: what to compute of the run besides its time histories, as for `jaxgait.ensemble`: names of the model's
             measures, measures, or a function from a `Run` to a dict of arrays.

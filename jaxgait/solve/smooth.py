@@ -208,7 +208,7 @@ def integrate(
         watch: outputs or components of the state whose extremes over all accepted steps are recorded.
 
     Raises:
-        TypeError: for a model that is not smooth, and a scheme that is no `Smooth`, such as where times and scheme are
+        TypeError: for a model that is not smooth, and a scheme that is not a `Smooth`, as if times and scheme are
             exchanged.
         ValueError: for times that are not a vector of numbers, or decrease, for an initial state without the structure
             of the model's own, or not finite, unless it is traced, and for an `rtol` below the rounding errors of the

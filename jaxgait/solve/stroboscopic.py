@@ -123,7 +123,7 @@ class StroboscopicMap:
 
         Raises:
             ValueError: for a point in a later phase, as runs start in the first one, for one of another size than the
-                state, and for one that is not finite, as of a failed search.
+                state, and for one that is not finite, as from a failed search.
 
         Examples:
             >>> import numpy as np

@@ -316,7 +316,7 @@ def march(
         The summaries, every leaf with a leading axis `blocks`.
 
     Raises:
-        TypeError: for a model without inertia and contacts, and a summary that is no function.
+        TypeError: for a model without inertia and contacts, and a summary that is not a function.
         ValueError: for an impossible count, step, time or state (unless they are traced).
         jaxgait.parameters.ParameterError: for impossible parameters.
 

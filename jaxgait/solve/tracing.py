@@ -133,7 +133,7 @@ def in_words(found: Any) -> str:
 
 
 def kind_in_words(found: Any) -> str:
-    """The type of what a function returned, as shapes, for a message; of a dict with its names.
+    """The type of what a function returned, as shapes, for a message; for a dict, with its names.
 
     Examples:
         >>> from jaxgait.solve.tracing import kind_in_words

@@ -39,7 +39,7 @@ def inverse_dynamics(tree: Topology, motion: Motion, vdot: Any, wrenches: Any = 
     Args:
         tree: the bodies.
         motion: from `kinematics`.
-        vdot: rates of the velocities, (nv,); of a planar tree any sequence of scalars.
+        vdot: rates of the velocities, (nv,); for a planar tree any sequence of scalars.
         wrenches: external wrenches (n, 6) on the bodies at their origins, in body axes (see `point_wrenches`); of a
             planar tree a sequence of `plane.Vector` or None.
         gravity: m/s^2, along -z of the world; or the acceleration of free fall (3,) in its axes.
@@ -160,7 +160,7 @@ def hybrid_dynamics(
     Args:
         tree: the bodies.
         motion: from `kinematics`.
-        vdot: rates of the velocities, read where `prescribed`; of a planar tree any sequence of scalars.
+        vdot: rates of the velocities, read where `prescribed`; for a planar tree any sequence of scalars.
         tau: generalised forces, read elsewhere, likewise.
         prescribed: one flag per velocity.
         wrenches: see `inverse_dynamics`.

@@ -76,7 +76,7 @@ class Link(Immutable):
             return super().__new__(cls)
 
     def __check_init__(self) -> None:
-        """Checks name and joint, how many numbers vectors and tensors have, and that the inertia is no list."""
+        """Checks name and joint, how many numbers vectors and tensors have, and that the inertia is not a list."""
         if not isinstance(self.name, str) or not self.name:
             raise ParameterError(f"a link needs a name, such as 'thigh', got {shown(self.name)}")
         if not isinstance(self.joint, Joint):

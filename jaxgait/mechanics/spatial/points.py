@@ -84,7 +84,7 @@ def point_wrenches(
         force: N, world axes.
 
     Returns:
-        An array, zero for bodies without points; of a planar tree a list of `plane.Vector`, or None.
+        An array, zero for bodies without points; for a planar tree a list of `plane.Vector`, or None.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -141,7 +141,7 @@ def momentum(tree: Tree | PlanarTree, motion: Motion) -> Momentum | plane.Moment
     """Centre of mass, linear momentum and angular momentum about the centre of mass.
 
     Returns:
-        `Momentum`; of a planar tree `plane.Momentum`, with a scalar angular momentum.
+        `Momentum`; for a planar tree `plane.Momentum`, with a scalar angular momentum.
 
     Examples:
         >>> import jax.numpy as jnp

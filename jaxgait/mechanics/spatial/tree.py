@@ -318,7 +318,7 @@ def kinematics(tree: Topology, q: Any, v: Any) -> Motion:
 
     Args:
         tree: the bodies.
-        q: coordinates (nq,) in m and rad; of a planar tree any sequence of scalars.
+        q: coordinates (nq,) in m and rad; for a planar tree any sequence of scalars.
         v: velocities (nv,) in m/s and rad/s, likewise.
 
     Raises:

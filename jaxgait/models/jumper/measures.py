@@ -92,7 +92,7 @@ def assess(run: Mapping[Any, Any], mass: Scalar, gravity: Scalar = 9.81) -> Jump
     check_run(run, *_HISTORIES)
     of = lambda name: jnp.asarray(run[name])
     lift_off = _at_take_off(of("depth"), of("com_z"))
-    rises = lift_off(of("com_vz")) > 0.0  # feet that are drawn up while the body falls are no jump
+    rises = lift_off(of("com_vz")) > 0.0  # feet drawn up while the body falls are not a jump
     at_take_off = lambda history: only_if(rises, lift_off(history))
     z, vz = at_take_off(of("com_z")), at_take_off(of("com_vz"))
     height, take_off = vz**2 / (2.0 * gravity), at_take_off(of("time"))

@@ -2,7 +2,7 @@
 
     ensemble(Prosthesis(), grid, strides=20, observe=["rho", "peak_flexion", "order"])
 
-They use the last five strides of a run counted in strides, at any sampling density; of a shorter run, all after the
+They use the last five strides of a run counted in strides, at any sampling density; for a shorter run, all after the
 first two, in which the leg leaves its start, or the last one.
 """
 

@@ -131,7 +131,7 @@ def returned(name: str, force: Any, shape: tuple[int, ...], what: str) -> Array:
     """What a drive returned, in N or N m, checked for the shape that it must have.
 
     Raises:
-        ParameterError: naming the drive and both shapes, or what is no array.
+        ParameterError: naming the drive and both shapes, or what is not an array.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -173,7 +173,7 @@ def coordinate_of(tree: Topology, name: str, joint: str) -> tuple[int, int]:
         joint: as named by the drive.
 
     Raises:
-        ValueError: for a joint that the tree does not have, and for one whose velocities are no rates of coordinates.
+        ValueError: for a joint that the tree does not have, and for one whose velocities are not rates of coordinates.
 
     Examples:
         >>> from jaxgait.mechanics.spatial import Link, Tree, hinge
@@ -209,7 +209,7 @@ def named_fault(model: Any, check: Callable[[], None]) -> None:
 
 
 def can_be_probed(law: Any) -> bool:
-    """Whether the law of a prescribed motion can be evaluated before a run: it raises nothing, and knows its numbers.
+    """Whether the law of a prescribed motion can be evaluated before a run: it raises nothing, its numbers are known.
 
     What a law raises is reported when the equations are checked. A law that is a closure may hold traced numbers.
 

@@ -138,7 +138,7 @@ def contact_results(contacts: Mapping[str, Any], taken: Iterable[str]) -> dict[s
     """The forces of single contacts that are results: by name, the indices of contact and axis, and what it is.
 
     Args:
-        contacts: contact points by name; of those without friction, only the normal force is a result.
+        contacts: contact points by name; without friction, only the normal force is a result.
         taken: names of other results.
 
     Examples:

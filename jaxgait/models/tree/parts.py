@@ -126,7 +126,7 @@ class ContactPoint(Immutable):
     radius: Scalar = parameter(0.0, unit="m", doc="radius of the ball", bounds="nonnegative", plausible=ANY)
 
     def __check_init__(self) -> None:
-        """Checks that the laws can be called as in `forces`: some need more than a contact of this model knows."""
+        """Checks that the laws can be called as in `forces`: some need more than a contact of this model provides."""
         if isinstance(self.normal, FrictionLaw) or not takes(self.normal, 2):
             laws = "a law of jaxgait.mechanics.contact with force(depth, rate), or a function of depth and rate"
             raise ParameterError(f"a ContactPoint cannot have the normal law {shown(self.normal)}: give {laws}")

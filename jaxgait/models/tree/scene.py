@@ -50,7 +50,7 @@ ROUNDING = 1e-9
 def scene(model: TreeModel, run: xr.Dataset) -> Scene:
     """The bodies, with contact balls, the ground, which falls to the right, and its forces; see `jaxgait.plot.scene`.
 
-    Massless links that slide from the ground are no bodies but coordinates, and not drawn.
+    Massless links that slide from the ground are coordinates, not bodies, and are not drawn.
     """
     tree = model.tree()
     q, world = _moved(model, run)
@@ -103,7 +103,7 @@ def _moved(model: TreeModel, run: xr.Dataset) -> tuple[np.ndarray, Placements]:
 
 
 def _curves(model: TreeModel, run: xr.Dataset, q: np.ndarray) -> tuple[Curve, ...]:
-    """Joint angles, other coordinates in m, normal forces and energies, each in panels of a few; of many, the first."""
+    """Joint angles, other coordinates in m, normal forces and energies, in panels of a few; only the first of many."""
     known = [*zip(model.tree().coordinate_names, model.elements["q"], q.T, strict=True)]
     angles = {name: np.degrees(values) for name, one, values in known if one.unit == "rad"}
     places = {name: values for name, one, values in known if one.unit == "m"}

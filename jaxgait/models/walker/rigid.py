@@ -461,7 +461,7 @@ class RollingWalker(RoundFeet, Model):
     def section(self, y: RollingState) -> Float[Array, " 3"]:
         """Section coordinates (rad, rad/s, rad/s) of a state just after a heel strike, see `on_section`.
 
-        NaN if both feet stay on the ground: no gait goes on from there.
+        NaN if both feet stay on the ground: no gait continues from there.
 
         Examples:
             >>> import jax.numpy as jnp
