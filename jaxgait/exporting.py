@@ -55,28 +55,28 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -
 
     - `.mot`: the motion under OpenSim's names, in degrees: `pelvis_tx`, `hip_flexion_r`, `knee_angle_r`, ..., and the
       ground force of a run. OpenSim shows it, and `jaxgait motion` reads it. The motion is that of the sagittal plane,
-      and the leg the one that was measured (`hip_flexion_l`): the right one if that is not known, which the file says.
-    - `.sto`: the same of a walk, in radians; all outputs of a run, under their own names.
+      and the leg the one that was measured (`hip_flexion_l`); if unknown, it is the right one, and the file says so.
+    - `.sto`: for a walk, the same in radians; for a run, all outputs under their own names.
     - `.csv`: all outputs of a run, every kept stride of a walk over the gait cycle, or the members of a scan without
       time histories (see `members_csv`), with units in the header. A run and a scan have a second file with their
       provenance, `NAME.csv-metadata.json` (see `table_metadata`).
 
-    OpenSim reads MOT and STO until the first gap: of a walk, the longest stretch in which no angle has one is written,
-    without the forces that have one there; for a run, STO lacks the columns with gaps. In CSV gaps are empty cells.
+    OpenSim reads MOT and STO up to the first gap. For a walk, the longest stretch without gaps in angles is written,
+    without forces that have gaps there; for a run, STO lacks the columns with gaps. In CSV gaps are empty cells.
 
     Args:
         result: a run (of `simulate`, or one member of an ensemble with trajectories); a scan, as CSV; a `Walk`, or both
-            as the dict of `measure_both`; a drive, a stride or an embedded gait by name, of which four strides are
-            written.
+            as the dict of `measure_both`; four strides of a drive, a stride or an embedded gait by
+            name.
         path: a file whose name ends in one of `ENDINGS`; an old one is replaced when the new one is complete.
         trial: which one of a walk of several, counted from 0, for MOT and STO; CSV has the strides of all trials.
 
     Raises:
         OSError: if it cannot be written.
-        ValueError: for another ending, several runs over time, a run without a sample or without the histories that MOT
-            needs, one of which every output has gaps, as STO, two walks of one leg, walks of different trials, a trial
-            that does not exist or does not apply, none for a walk of several, and a mechanism whose joints OpenSim does
-            not name, as MOT.
+        ValueError: for another ending, several runs over time, a run without a sample, two walks of one leg, walks of
+            different trials, and a trial that does not exist, does not apply, or is missing for a walk of several; as
+            MOT, for a run that lacks histories, or whose joints OpenSim does not name; as STO, for a run whose outputs
+            all have gaps.
         MotionFormatError: for a walk without two successive frames of all angles, as MOT and STO.
         TypeError: for anything else.
 

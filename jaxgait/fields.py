@@ -97,7 +97,7 @@ def _as_declared(module: Any) -> None:
     for field in dataclasses.fields(module):
         taken = given = getattr(module, field.name)
         if "unit" in field.metadata:
-            taken = _taken(f"{type(module).__name__}.{field.name}", given, field, unit_of(module, field))
+            taken = _converted(f"{type(module).__name__}.{field.name}", given, field, unit_of(module, field))
         if taken is not given or field.name not in vars(module):  # the class has the default, the leaves have not
             object.__setattr__(module, field.name, taken)
         for part in modules_in(given):
@@ -114,7 +114,7 @@ def unit_of(owner: Any, field: dataclasses.Field) -> str:
     return OWN.sub(lambda found: f"{getattr(owner, found[1]):g}", field.metadata["unit"]).removesuffix("^1")
 
 
-def _taken(label: str, given: Any, field: dataclasses.Field, unit: str) -> Any:
+def _converted(label: str, given: Any, field: dataclasses.Field, unit: str) -> Any:
     """The value of a parameter that a constructor was given."""
     tuples = bool(re.search(r"\btuple\b", str(field.type), re.IGNORECASE))
     value = units.in_unit(given, unit, label)

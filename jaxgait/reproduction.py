@@ -47,7 +47,7 @@ class Parts:
         """
         if self._pool is None:
             return lambda: self.run(name, work, *arguments)
-        future = self._pool.submit(_heard, work, *arguments)
+        future = self._pool.submit(_with_warnings, work, *arguments)
 
         def wait() -> tuple[Any, float]:
             found, seconds, warned = future.result()
@@ -151,7 +151,7 @@ def _timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
         return work(*arguments), time.perf_counter() - begin
 
 
-def _heard(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float, list[tuple[str, type[Warning]]]]:
+def _with_warnings(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float, list[tuple[str, type[Warning]]]]:
     """What `_timed` returns for a part in another process, and its warnings: issued there, they would name its code."""
     with warnings.catch_warnings(record=True) as caught:
         found, seconds = _timed(work, *arguments)

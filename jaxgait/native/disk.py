@@ -45,10 +45,10 @@ def folder() -> pathlib.Path | None:
     shared = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
     if shared:
         return None if "://" in shared else pathlib.Path(shared).expanduser() / "jaxgait"  # (not in a cloud's store)
-    return _of_the_user()
+    return _user_folder()
 
 
-def _of_the_user() -> pathlib.Path | None:
+def _user_folder() -> pathlib.Path | None:
     """The user's folder for caches, as is customary on the system; None if there is no home."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA")

@@ -173,13 +173,13 @@ def _code(
     except Unsupported as reason:
         return str(reason)
     except Exception as fault:
-        _warn_of(fault)
+        _warn_of_failure(fault)
         return repr(fault)
     operations = count(code.vectors.statements)
     return code if operations >= MIN_OPERATIONS else f"only {operations} operations"
 
 
-def _warn_of(fault: Exception) -> None:
+def _warn_of_failure(fault: Exception) -> None:
     warnings.warn(f"jaxgait's compiler failed and leaves a loop to XLA: {fault!r}", RuntimeWarning, stacklevel=3)
 
 
@@ -351,7 +351,7 @@ def _by_threads(*args: Any, code: _Same, members: int | None, shared: tuple[bool
     except Unsupported:
         pass
     except Exception as fault:  # (LLVM may have been built without this target)
-        _warn_of(fault)
+        _warn_of_failure(fault)
     return _by_xla(*args, members=members, shared=shared, **rest)
 
 

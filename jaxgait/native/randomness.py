@@ -43,7 +43,7 @@ _CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
 _CALLS = {getattr(time, f"{name}{unit}") for name in _CLOCKS for unit in ("", "_ns") if hasattr(time, f"{name}{unit}")}
 _CALLS |= {time.localtime, time.gmtime, time.ctime, os.urandom}
 _NOW = ("now", "utcnow", "today")
-_BY_OTHERS = {"random.getrandbits()": "secrets.randbits(), or default_rng() without a seed"}
+_PROBABLE_CALLS = {"random.getrandbits()": "secrets.randbits(), or default_rng() without a seed"}
 """What the user probably wrote, by the call that Python makes."""
 _GENERATED = "<@"
 """Beginning of the file names of what beartype generates, which checks a random element of a list."""
@@ -159,7 +159,7 @@ def _listen(
         module = frame.f_globals.get("__name__", "")
     code = frame.f_code
     if owner(code.co_filename, module) == "own" and not code.co_filename.startswith(_GENERATED):
-        reads[f"{code.co_qualname} ({_place(code, frame.f_lineno)}) calls {_BY_OTHERS.get(name, name)}"] = None
+        reads[f"{code.co_qualname} ({_place(code, frame.f_lineno)}) calls {_PROBABLE_CALLS.get(name, name)}"] = None
 
 
 @no_type_check

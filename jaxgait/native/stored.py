@@ -175,7 +175,7 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
         return name and (identity(function, shapes, patches, own=True), settings(), patches)
 
     begun, before = time.perf_counter(), changeable()
-    note(f"compiling a new program, usually 2 to 20 s, minutes for derivatives of robots; {_later()}")
+    note(f"compiling a new program, usually 2 to 20 s, minutes for derivatives of robots; {_where_kept()}")
     going = reminding("still compiling", begun)
     with going, watched(function) as warnings, opened() as files, afresh(), _uncollected(), jax.disable_jit(False):
         # All arguments are in the text: programs that differ only in which of them they use must differ.
@@ -189,7 +189,7 @@ def _traced(function: Callable[..., Any], given: Any, assured: Sequence[str], na
     others = [target for target in re.findall(r"custom_call @([\w.]+)", text) if not target.startswith(HARMLESS)]
     spent = time.perf_counter() - begun
     if others or not _storable(given):
-        make = functools.partial(_reminded, lowered.compile, spent)
+        make = functools.partial(_with_reminders, lowered.compile, spent)
         return Program(lowered.out_info, make, bool(others), lanes_of(text))
     reliable = not files and changeable() == before
     make = functools.partial(_made, lowered, text, name if reliable else None, spent)
@@ -211,7 +211,7 @@ def _reads_more(lowered: jax.stages.Lowered) -> bool:
     return False
 
 
-def _later() -> str:
+def _where_kept() -> str:
     if disk.folder() is None:
         return "it is not kept for later"
     fault = disk.fault()
@@ -381,7 +381,7 @@ def _shapes(results: Any) -> Any:
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), results)
 
 
-def _reminded(compiling: Callable[[], Any], spent: float) -> Any:
+def _with_reminders(compiling: Callable[[], Any], spent: float) -> Any:
     """Returns what a compilation returns, and prints notes meanwhile; tracing took `spent` s."""
     with reminding("still compiling", time.perf_counter() - spent):
         return compiling()
@@ -398,7 +398,7 @@ def _made(lowered: jax.stages.Lowered, text: str, name: str | None, spent: float
         except Exception as error:
             disk.warn(key, repr(error))
     if program is None:
-        program, whole = _reminded(lambda: _compiled(lowered), spent + time.perf_counter() - begun)
+        program, whole = _with_reminders(lambda: _compiled(lowered), spent + time.perf_counter() - begun)
         note(f"compiled in {spent + time.perf_counter() - begun:.1f} s")
         if not whole:
             return program

@@ -188,13 +188,13 @@ def _is_changed(model: Any, trajectory: Trajectory, transition: Any, event: int)
     assert events is not None
     phase = int(_phases_between_events(model, np.asarray(events.kind[: event + 1]))[-1])
     before, after = (
-        _moves(model, transition, phase, events.t[event], jax.tree.map(lambda x: x[event], states))
+        _guard_and_rate(model, transition, phase, events.t[event], jax.tree.map(lambda x: x[event], states))
         for states in (events.before, events.after)
     )
     return bool((np.abs(after - before) > _NEGLIGIBLE * np.maximum(np.abs(before), np.abs(after)).max()).any())
 
 
-def _moves(model: Any, transition: Any, phase: int, t: Any, y: Any) -> np.ndarray:
+def _guard_and_rate(model: Any, transition: Any, phase: int, t: Any, y: Any) -> np.ndarray:
     """The guard of a transition and its rate per s in the motion of a phase."""
     t, y = jnp.asarray(t, float), jax.tree.map(lambda x: jnp.asarray(x, float), y)
     rates = like_state(prepared(model).phases()[phase](t, y), y)

@@ -76,10 +76,10 @@ def simulate(
         duration: length of the run in s, instead of `strides`. If both are None, the model's own duration.
         samples: samples per stride (default 100) of a run counted in strides, otherwise in total (default 1000), not
             counting the start.
-        initial_state: where to start, for models with phases in the first one; or only some of its components, by name,
-            as in ``{"v": 3.0}``. The rest, or all if None, is the model's own initial state. One sample of a run
-            continues it, as in ``run.isel(time=-1)``; the new run begins at time 0, so that the equations must not
-            depend on time, or with a period only. At the point of a periodic gait it is ``return_map.start(model, z)``.
+        initial_state: the state at the start (in the first phase, if there are several), or some of its components by
+            name, as in ``{"v": 3.0}``; the rest, or everything if None, is the model's own. A sample of a run, such as
+            ``run.isel(time=-1)``, continues it; as the new run begins at time 0, the equations must not depend on time,
+            except with a period. For the point of a periodic gait, give ``return_map.start(model, z)``.
         precision: "float64" (reference) or "float32".
         scheme: the integration scheme, if several suit the model: "Smooth", "EventDriven", "TimeStepping", "Marching"
             or a scheme with its options (see `jaxgait.solve.schemes`).
@@ -88,13 +88,13 @@ def simulate(
         rtol: relative tolerance of adaptive steps; the default suits the model.
         atol: absolute tolerance, in the units of the state.
         max_step: longest step in s; by default a two-hundredth of a smooth run, unless the model has its own. Give a
-            shorter one if a load begins while the mechanism rests and lasts less. That of an event-driven run must
+            shorter one for a load that begins while the mechanism rests, and is shorter. In an event-driven run it must
             resolve the events (by default at most 10 ms).
         max_steps: number of steps after which the run is stopped.
         dt: length in s of the steps, for schemes with fixed steps.
         max_events: number of events after which an event-driven run is stopped; for a smooth run, the largest number
             of recorded events (1000 by default).
-        observe: what to compute of the run besides its time histories, as for `jaxgait.ensemble`: names of the model's
+        observe: what to compute from the run besides its histories, as for `jaxgait.ensemble`: names of the model's
             measures, measures, or a function from a `Run` to a dict of arrays.
         progress: whether to show a progress bar.
 

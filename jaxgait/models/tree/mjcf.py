@@ -64,8 +64,8 @@ def from_mujoco(
         The model, whose parts and numbers can be changed like those of any other.
 
     Warns:
-        UserWarning: naming what the file has and the model has not, such as tendons, muscles and dry friction, and
-            joints that start beyond their limits.
+        UserWarning: naming what the model lacks of the file, such as tendons, muscles and dry friction, and joints
+            that start beyond their limits.
 
     Raises:
         ModuleNotFoundError: without MuJoCo.

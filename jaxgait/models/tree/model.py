@@ -258,7 +258,7 @@ class TreeModel(Model):
         """Rates of coordinates, velocities and memories."""
         tree, loads = self.tree(), self.loads(t, y)
         rate = tree.rate(loads.q, loads.v)
-        return TreeState(rate, self._moves(loads).vdot, None if y.memory is None else loads.memory_rate)
+        return TreeState(rate, self._accelerations(loads).vdot, None if y.memory is None else loads.memory_rate)
 
     def loads(self, t: Scalar, y: TreeState) -> Loads:
         """All loads on the bodies at time t in s.
@@ -280,7 +280,7 @@ class TreeModel(Model):
         own = wrenches(motion, [*pushes, *ground.pushes])
         return Loads(q, v, motion, ground.depth, ground.force, ground.memory_rate, tau, vdot, own)
 
-    def _moves(self, loads: Loads) -> spatial.Accelerations:
+    def _accelerations(self, loads: Loads) -> spatial.Accelerations:
         tree, (vdot, tau) = self.moving(), self._entries(loads.vdot, loads.tau)
         held, others = self._held(tree), (loads.wrenches, self.free_fall)
         found = spatial.hybrid_dynamics(tree, loads.motion, vdot, tau, held, *others)
@@ -374,7 +374,7 @@ class TreeModel(Model):
             "com_velocity": momentum.linear / momentum.mass,
             "momentum": momentum.linear,
             "angular_momentum": momentum.angular,
-            "joint_force": self._moves(loads).tau,
+            "joint_force": self._accelerations(loads).tau,
             "kinetic_energy": kinetic,
             "energy": kinetic + potential + self._elastic(tree, loads),
         }
