@@ -171,7 +171,7 @@ class Engine:
         return sank & acting & ~jnp.isin(jnp.arange(len(acting), dtype=jnp.int32), events.kind)
 
     def segment(self, point: Point) -> tuple[Point, Events, Bool[Array, ""]]:
-        """Integrates a run that has not ended to its next event, in the state's units, and says if there was one."""
+        """Integrates a run, not yet ended, to its next event, in the state's own units; returns whether it had one."""
         bracket = self._search(point)
         event = self._locate(bracket, point)
         happens = bracket.found & ~bracket.failed & event.located & event.armed[event.fired]
