@@ -46,7 +46,7 @@ Rounding differs between processors where XLA computes (which products and sums 
 adapt themselves carry it on, up to their own tolerances.
 """
 BATCH_ON_CPU = 64
-"""Most members that a core runs together, as `ensemble` chooses where the CPU is JAX's default device."""
+"""Largest number of members that a core runs together, as `ensemble` chooses where the CPU is JAX's default device."""
 REPEATS = 3
 SPANS = {"duration": "s", "strides": "stride"}
 """What the spans of `MECHANISMS` count; none of them has several strides."""
@@ -156,7 +156,7 @@ def knee_part(found: Found, quick: bool, xla: bool = False) -> None:
 
 @contextlib.contextmanager
 def shared_from(numbers: int) -> Iterator[None]:
-    """Kernels that share at least this many numbers between all members keep them in shared memory meanwhile."""
+    """Kernels that share at least this many numbers between all members keep them in shared memory."""
     before, threads.LEAST_NUMBERS = threads.LEAST_NUMBERS, numbers
     try:
         yield

@@ -49,7 +49,7 @@ class Unidentified(Exception):
 
 @contextlib.contextmanager
 def opened() -> Iterator[list[str]]:
-    """Files that this thread opens meanwhile, except those of libraries and of this package."""
+    """Files that this thread opens within the context, except those of libraries and of this package."""
     _listen()
     files: list[str] = []
     before, _watch.now = getattr(_watch, "now", None), (files, sys._getframe(2))
@@ -111,7 +111,7 @@ def _counts(path: str) -> bool:
 
 @no_type_check
 def owner(file: str, module: str) -> str:
-    """Whose code it is: of this "package", of a "library", or the user's "own"."""
+    """Who wrote a module's code: this "package", a "library", or the user ("own")."""
     if module.partition(".")[0] == PACKAGE and file.startswith(str(_ROOT)):
         return "package"
     if file.startswith("<frozen") or module.partition(".")[0] in sys.stdlib_module_names:
@@ -132,14 +132,14 @@ def file_of(module: str) -> str:
 
 @no_type_check
 def module_of(x: Any) -> str:
-    """Name of the module of a function or class, "" if it has none: extensions have descriptors in its place."""
+    """Name of the module of a function or class, "" if it has none: extensions have a descriptor there."""
     module = getattr(x, "__module__", None)
     return module if isinstance(module, str) else ""
 
 
 @no_type_check
 def belongs_to(x: type) -> str:
-    """Whose a class is, see `owner`; the user's own if its module is not known."""
+    """Who wrote a class, see `owner`; "own" if its module is unknown."""
     return owner(file_of(module_of(x)), module_of(x))
 
 

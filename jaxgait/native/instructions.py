@@ -23,9 +23,9 @@ class Kind(enum.IntEnum):
     UNIFORM = 0
     """One for all members."""
     LANE = 1
-    """One a member."""
+    """One per member."""
     EXTRA = 2
-    """Several a member."""
+    """Several per member."""
     ALONG = 3
     """Several, the same for all members: never computed, only read for EXTRA values."""
 

@@ -64,7 +64,7 @@ def read_loop(
         wanted: which of its results are used.
         derived: whether JAX has taken a derivative of it, so that operands may be tangents.
         assured: see `jaxgait.native.primitives`.
-        registers: numbers up to which an operand is kept in registers; None: `MAX_IN_REGISTERS`, or fewer if the loop
+        registers: largest size of an operand kept in registers; None: `MAX_IN_REGISTERS`, or fewer if the loop
             writes many records.
 
     Raises:
@@ -174,7 +174,7 @@ def _written(jaxpr: Any) -> set[int]:
 
 
 def _below_records(shapes: Sequence[tuple[int, ...]]) -> int:
-    """Numbers up to which an operand is kept in registers, such that a loop's records (samples, events) are not.
+    """Largest size of an operand kept in registers: below that of a loop's records (samples, events).
 
     Records are many arrays of one length, written to one element at a time. In registers every element would be
     selected in each iteration, which takes LLVM minutes (18 arrays of 50: 440 s; in memory 2 s).

@@ -41,8 +41,8 @@ from jaxgait.native.reading import Reader
 from jaxgait.native.threads import Thread
 
 BLOCK_THREADS = (64, 256)
-"""Least and most threads per block: two warps, so that small ensembles spread over many processors; and as many threads
-as a processor has registers for. They begin together, and so share what the instruction cache fetches."""
+"""Least and largest number of threads per block: two warps, so that small ensembles spread over many processors; and
+as many threads as a processor has registers for. They begin together, and so share what the instruction cache fetches."""
 PROCESSORS = 128
 """Processors of a large GPU (an H100 or H200 has 132), each of which should have a block."""
 MAX_ARRAYS = 500
@@ -142,7 +142,7 @@ def _definition(name: str) -> tuple[str, frozenset[str]]:
 ARCHITECTURE = "sm_75"
 TARGET = "__gpu$xla.gpu.ptx"
 MAX_IN_THREAD = 16
-"""Numbers up to which an array is kept in registers; a thread has 255, each half a float64."""
+"""Largest size of an array kept in registers; a thread has 255, each half a float64."""
 
 _written = LRUCache(16)
 """Text of kernels by name."""

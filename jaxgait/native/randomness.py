@@ -53,9 +53,9 @@ _GENERATORS = (random.Random, *_NUMPY)
 
 @contextlib.contextmanager
 def watched(*things: Any) -> Iterator[list[str]]:
-    """Notes random numbers and times that the user's own code in some functions and values reads meanwhile.
+    """Records random numbers and times that the user's own code in some functions and values reads within the context.
 
-    Under a profiler of the user's, only NumPy's generators are watched.
+    While the user runs a profiler, only NumPy's generators are watched.
 
     Args:
         things: functions, values, and pytrees of them.

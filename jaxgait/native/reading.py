@@ -75,9 +75,9 @@ class Reader:
 
     Args:
         assured: see `jaxgait.native.primitives`.
-        registers: numbers up to which an operand is kept in registers.
-        longest: values up to which a program is read.
-        parts: length of a first axis that does not count for that size.
+        registers: largest size of an operand kept in registers.
+        longest: largest number of values of a program that is read.
+        parts: length of a first axis that does not count for `registers`.
         in_registers: positions of operands that are kept in registers whatever their size.
     """
 

@@ -19,7 +19,7 @@ LEAST_NUMBERS = 100
 """Count of such numbers from which they are kept in shared memory. A load takes longer than the use of a register: on
 an H200 the 150 numbers of the knee make it 2.5 times as fast, the 87 of the jumper would slow it down 1.2 times."""
 MOST_NUMBERS = 4096
-"""Most numbers of a kernel in shared memory (a block has 48 KB); those that are used least stay in registers."""
+"""Largest count of such numbers in shared memory (a block has 48 KB); those used least stay in registers."""
 STATEMENTS_PER_LOAD = 30
 """Statements without a use after which a number is loaded again, so that it occupies no register in between."""
 LOADS = {"double": ("ld.shared.f64", "d"), "float": ("ld.shared.f32", "f")}

@@ -354,7 +354,7 @@ def _arrival(
 
 @float64_default
 def ended_by(came: Bool[Array, ""], status: Int[Array, ""]) -> Int[Array, ""]:
-    """How a motion ended that has returned or has not, as a code without unit, from the status of its run."""
+    """How the search for a return ended, as a code without unit, from the status of its run."""
     lost = jnp.where(status == Outcome.COMPLETED, Outcome.NO_RETURN, status)
     return jnp.where(came, Outcome.COMPLETED, lost).astype(jnp.int32)
 

@@ -31,7 +31,7 @@ from jaxgait.support import checks
 from jaxgait.support.checks import by_name
 
 MIN_SAMPLES = 100
-"""Least samples of a step for its measures.
+"""Least number of samples of a step for its measures.
 
 With stride times of 0.9 to 2.5 s, work and ankle moment of the example's gait are within 0.1 % of those with 3200
 samples, the required friction within 0.2 %, the smallest reaction within 0.1 % of the weight.

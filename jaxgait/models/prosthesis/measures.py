@@ -22,14 +22,14 @@ from jaxgait.roots import only_if
 from jaxgait.run import TRANSIENT_STRIDES, Run
 
 ANALYSED_STRIDES = 5
-"""Most strides, at the end of a run, of which measures are taken (the paper runs 20 and takes the last 5)."""
+"""Largest number of strides, at the end of a run, that are measured (the paper runs 20 and takes the last 5)."""
 SETTLED_STRIDES = 20
 """Least number of strides for the order, as in the paper: after ten, gaits of period one have not settled and count as
 irregular. `dataclasses.replace(MEASURES["order"], strides=...)` allows shorter runs."""
 MIN_SAMPLES = 50
-"""Least samples per stride: the mean peak flexion is within 0.02 degrees of that at 200 samples, with 25 within 0.2."""
+"""Least number of samples per stride: mean peak flexion is within 0.02 degrees of that at 200, with 25 within 0.2."""
 VELOCITY_SAMPLES = 100
-"""Least samples per stride for velocities: their peaks, which are sharp where the toe leaves the ground, are within 1 %
+"""Least number of samples per stride for velocities: their peaks, sharp where the toe leaves the ground, are within 1 %
 of those with 2000, with 50 within 3 %. The largest of 100 samples is up to 3 % too low."""
 MIN_CARRIED_LOAD, MAX_CARRIED_LOAD = 0.25, 0.75
 """Mean ground force of a leg that walks, in body weights. In a symmetric gait, each leg carries half of it."""

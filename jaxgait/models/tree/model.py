@@ -61,7 +61,7 @@ __all__ = ["TreeModel", "TreeState"]
 MAX_CONTACT_STEP = 1e-3
 """Longest step in s of models with contacts, so that no touch-down is missed."""
 MAX_IMPLICIT = 20
-"""Most linear equations of an implicit step in a kernel. Beyond, explicit steps are so much cheaper
+"""Largest number of linear equations of an implicit step in a kernel. Beyond, explicit steps are so much cheaper
 (`experiments.benchmarks.trees`) that they may be shorter; not for derivatives, which they amplify near instability."""
 MAX_START_PUSH = 5.0
 """Largest force on a contact at the start, where it is at rest, in weights of the mechanism."""
