@@ -89,9 +89,9 @@ def no_element(label: str, name: str, values: Mapping[str, Any]) -> str:
 
 
 def within_arrays(values: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by name, with those of elements put into their arrays: into those among the values, or the `own` ones.
+    """Values by name; those of elements are put into their array, which is among the values or else in `own`.
 
-    Values may have leading axes, as those of several members, and may be traced.
+    Values may have leading axes, such as one for members, and may be traced.
 
     Examples:
         >>> import numpy as np

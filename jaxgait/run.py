@@ -374,7 +374,7 @@ class Run:
             self._whole._note_events()
 
     def view(self) -> Run:
-        """The same run, with the same cached values, for one function of it: its `status_as_read` is that function's.
+        """The same run, sharing cached values, for one function: its `status_as_read` records what that function reads.
 
         Examples:
             >>> from jaxgait import Bungee, ensemble

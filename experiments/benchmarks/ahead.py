@@ -33,7 +33,7 @@ platform_name: "CUDA"
 dnn_version_info { major: 9 minor: 8 }
 device_description_str: "NVIDIA H100 80GB HBM3"
 """
-"""What XLA needs to know of a processor, as its `GpuTargetConfigProto`; figures from NVIDIA's data sheet."""
+"""What XLA must know about a processor, as its `GpuTargetConfigProto`; figures from NVIDIA's data sheet."""
 LAUNCHES = re.compile(r"= [^=]*? (fusion|custom-call|copy|sort|scatter|convolution|dot|rng[\w-]*)\(")
 """Instructions of a compiled program that are kernels."""
 LOOPS = re.compile(r" while\(.*?condition=%?([\w.-]+), body=%?([\w.-]+)")

@@ -64,7 +64,7 @@ def page(whole: dict[str, Any], picture: str | None) -> str:
 def _section(
     whole: dict[str, Any], key: str, heading: str, about: str, shown: Callable[[Sequence[dict[str, Any]]], str]
 ) -> list[str]:
-    """A heading, what the figures are, and their table: of the rows that have a key, if any."""
+    """Heading, introduction and table of the rows that have a key; nothing if no row has it."""
     rows = [row for row in whole["rows"] if key in row]
     return [f"## {heading}", about, shown(rows)] if rows else []
 

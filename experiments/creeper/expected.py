@@ -44,7 +44,7 @@ ACTUATOR_FORCE = {
 }
 """Largest and smallest."""
 GRIP = {mu: _displacement(x) for mu, x in {0.7: 23.694, 0.6: 23.560, 0.56: 23.320, 0.54: 21.884, 0.5: 19.928}.items()}
-"""By the friction of the solid pads."""
+"""Displacement by the friction of the solid pads."""
 SWEPT = {mu: _displacement(x, SLIPPING) for mu, x in {0.45: 18.388, 0.4: -5.267, 0.3: -200.6, 0.1: -1307.0}.items()}
 """The same, where the flow sweeps the robot back."""
 THRESHOLD = Expected(0.546, "1", 5e-4)
@@ -56,7 +56,7 @@ DRIVE_FORCE = {
     "steer": _drive(0.977057, -0.218175, 0.052894),
     "yaw": _drive(0.977888, -0.218224, 1.371e-4, CORIOLIS),
 }
-"""By manoeuvre: largest and smallest along x, largest along y."""
+"""Drive force by manoeuvre: largest and smallest along x, largest along y."""
 PRINTED = {
     "heart-period": Expected(0.8, "s", 1e-12),
     "gait-period": Expected(1, "s", 1e-12),

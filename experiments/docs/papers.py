@@ -68,7 +68,7 @@ def kept() -> dict[str, list[Row]]:
 
 
 def counts(rows: Sequence[Row], key: str, *, inputs: bool = False) -> tuple[int, int]:
-    """How many results (or inputs) hold, of how many that can: `met` the specification, or `agrees_with_paper`."""
+    """Number of results (or inputs) whose `key` ("met" or "agrees_with_paper") is true, and of those that have one."""
     judged = [row[key] for row in rows if key in row and row.get("input", False) == inputs]
     return sum(judged), len(judged)
 
@@ -194,7 +194,7 @@ def figures(name: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as one reads it."""
+    """A value as text: "yes", "no", "-" for None, numbers to eight digits."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:

@@ -81,7 +81,7 @@ def table(name: str) -> str:
 
 
 def unit(text: str) -> str:
-    """A unit as one reads it; none for numbers without dimension."""
+    """A unit as text; "-" for numbers without dimension."""
     return "-" if text == "1" else text.replace("^2", "²").replace("^3", "³")
 
 

@@ -17,7 +17,7 @@ ROOT = DOCS.parent
 
 
 def lacking(models: Mapping[str, str] | None = None) -> list[str]:
-    """A sentence for every place that lacks a model, with what would be right there.
+    """A sentence for every place that lacks a model, with what to add there.
 
     Args:
         models: name to "module:class"; by default those of the package.

@@ -91,7 +91,7 @@ def figures(starts: int = STARTS, methods: tuple[str, ...] = ()) -> dict[str, An
 
 
 def basins(optimum: Optimum) -> list[dict[str, Any]]:
-    """Where the starts ended, the best first, how many of them, and why there."""
+    """The points where starts ended, the best first: how many starts ended there, and why."""
     columns = {str(name): column.values.tolist() for name, column in optimum.basins.data_vars.items()}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return [row | {"why": optimum.why_stopped[row["best_start"]]} for row in rows]

@@ -29,7 +29,7 @@ COUNTS = {
     "files": ("damaged recordings that are read", 10000, 100),
     "members": ("members of the scan through a store", 10**6, 2000),
 }
-"""What gates count, how much of it, and how much in a quick run."""
+"""What gates count, and the counts of a full and of a quick run."""
 GATES: dict[str, Callable[[Size], Iterator[Row]]] = {}
 """Gates by the name that `--only` takes."""
 

@@ -234,7 +234,7 @@ def _gathered(reader: Any, e: Any, x: Any, vector: Any, axes: Any, sizes: Any, o
 
 
 def _started(reader: Any, shape: Any, vector: Any, axes: Any, sizes: Any) -> tuple[list[int], int | None]:
-    """Start of a window, clamped to lie in the array, and whether it did so already."""
+    """Start of a window, clamped to lie in the array, and whether it already did."""
     start, inside = [reader.constant(0, np.int64)] * len(shape), None
     for k, axis in enumerate(axes):
         v, last = int(vector[k]), shape[axis] - sizes[axis]
@@ -365,7 +365,7 @@ def _dot(reader: Any, e: Any, inputs: Sequence[Any]) -> Any:
 
 
 def _platform(reader: Any, e: Any, _: Sequence[Any]) -> Any:
-    """The branch for other platforms, if neither CPUs nor GPUs have their own."""
+    """Index of the branch for other platforms; not supported if CPUs or GPUs have their own."""
     groups = e.params["platforms"]
     if None not in groups or {"cpu", "cuda", "gpu"} & {name for group in groups for name in group or ()}:
         raise Unsupported("a choice by platform")

@@ -42,7 +42,7 @@ from jaxgait.native.threads import Thread
 
 BLOCK_THREADS = (64, 256)
 """Least and largest number of threads per block: two warps, so that small ensembles spread over many processors; and
-as many threads as a processor has registers for. They begin together, and so share what the instruction cache fetches."""
+as many threads as a processor has registers for. They start together and share what the instruction cache fetches."""
 PROCESSORS = 128
 """Processors of a large GPU (an H100 or H200 has 132), each of which should have a block."""
 MAX_ARRAYS = 500

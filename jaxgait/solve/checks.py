@@ -243,7 +243,7 @@ def _explain_shapes(model: Any, error: Exception) -> None:
 
 
 def _check_shapes(model: Any) -> str:
-    """Checks a model's equations for the shapes of its leaves; returns what to warn of, empty if nothing."""
+    """Checks a model's equations for the shapes of its leaves; returns the text of a warning, or ""."""
     dynamic, static = eqx.partition(model, eqx.is_array)
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), dynamic)
     return _check_equations(type(model), shapes, static)

@@ -115,7 +115,7 @@ def _open(kind: type, model: Any) -> bool:
 
 
 def _written(kind: type) -> set[str]:
-    """Names that may come to exist: inherited ones, and those in methods, which may depend on a value."""
+    """Names that may exist for some values of parameters: inherited ones, and those in the code of methods."""
     named = [*(getattr(base, "variables", None) for base in kind.__mro__[1:]), getattr(kind, "measures", None)]
     found = {key for one in named if isinstance(one, Mapping) for key in one}  # and not properties
     methods = (inspect.unwrap(x) for base in kind.__mro__ for x in vars(base).values() if inspect.isfunction(x))

@@ -83,7 +83,7 @@ def _no_number(name: str, error: Exception) -> str:
 
 
 def _not_of_the_state(error: Exception, model: Any, *when: Any) -> str:
-    """The message for a function that reads a field of a state without names, such as an array; empty for others."""
+    """Message for a function that reads a field of a state without fields, such as an array; empty for other errors."""
     if not (isinstance(error, AttributeError) and len(when) == 2):
         return ""
     y, given = when[1], error.obj

@@ -210,6 +210,6 @@ def _plain(name: str) -> str:
 
 
 def _is_free(name: str, taken: set[str]) -> bool:
-    """Whether no other result has a name, nor one that follows from it, such as "hip_end" from "hip"."""
+    """Whether no other result has a name, and no name derives from the other as "hip_end" does from "hip"."""
     stems = {name.removesuffix(ending) for ending in ENDINGS}
     return not (taken & {*stems, *(f"{name}{ending}" for ending in ENDINGS)})
