@@ -144,7 +144,7 @@ def differing(_: str = "") -> str:
     found = [(name, row) for name in names for row in kept()[name]]
     wrong = [(name, row) for name, row in found if not (row.get("agrees_with_paper", True) and row.get("met", True))]
     return table(
-        ["experiment", "result", "wanted", "computed", "reason"], [[name, *_contradiction(row)] for name, row in wrong]
+        ["experiment", "result", "expected", "computed", "reason"], [[name, *_contradiction(row)] for name, row in wrong]
     )
 
 
