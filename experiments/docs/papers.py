@@ -143,9 +143,8 @@ def differing(_: str = "") -> str:
     names = [name for source in SOURCES.values() for name in source.experiments]
     found = [(name, row) for name in names for row in kept()[name]]
     wrong = [(name, row) for name, row in found if not (row.get("agrees_with_paper", True) and row.get("met", True))]
-    return table(
-        ["experiment", "result", "expected", "computed", "reason"], [[name, *_contradiction(row)] for name, row in wrong]
-    )
+    headings = ["experiment", "result", "expected", "computed", "reason"]
+    return table(headings, [[name, *_contradiction(row)] for name, row in wrong])
 
 
 def _contradiction(row: Row) -> list[str]:
