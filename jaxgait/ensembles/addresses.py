@@ -129,7 +129,7 @@ def own_value(model: Model, name: str, y0: State | None = None) -> Array:
     return value_named(state_variables(y0), name.removeprefix(INITIAL))
 
 
-def member_of(model: Model, values: Mapping[str, Array]) -> tuple[Model, State]:
+def member_of(model: Model, values: Mapping[str, ArrayLike]) -> tuple[Model, State]:
     """The model of one member and its initial state, from its values by dotted name, in their units."""
     own, start = parted(model, values)
     model = model_of(model, own)
