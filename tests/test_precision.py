@@ -80,6 +80,7 @@ ALONE = {
     "jaxgait.support.machine": "reads numbers of the system",
     "jaxgait.solve.schemes": "chooses",
     "jaxgait.solve.checks": "checks",
+    "jaxgait.solve.forcing": "checks",
     "jaxgait.solve.guards": "checks of a run",
     "jaxgait.solve.names": "checks",
     "jaxgait.solve.tracing": "checks",

@@ -14,11 +14,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.interpreters import partial_eval
-from jaxtyping import Array
 
 from jaxgait import precision
-from jaxgait.kinds import HybridModel, MarchingModel, PrescribedModel, SmoothModel, Transition
+from jaxgait.kinds import Transition
 from jaxgait.mechanics.spatial import check_quaternions
 from jaxgait.model import Model, Variable
 from jaxgait.native import disk
@@ -454,32 +452,3 @@ def _what(rates: Any, y: Any) -> str:
         wrong = [n for n in y._fields if jax.tree.structure(getattr(rates, n)) != jax.tree.structure(getattr(y, n))]
         return f"one with {' and '.join(f'.{n} = {shown(getattr(rates, n))}' for n in wrong)}"
     return in_words(rates)
-
-
-def reads_time(model: Any) -> bool:
-    """Whether the equations of a model, its outputs, events or endings depend on time.
-
-    Examples:
-        >>> from jaxgait import Bungee, Prosthesis
-        >>> from jaxgait.solve.checks import reads_time
-        >>> print(reads_time(Bungee()), reads_time(Prosthesis()))
-        False True
-    """
-    y = model.initial_state()
-
-    def equations(t: Array) -> list[Any]:
-        named = (*model.terminations().values(), *model.events().values())
-        found: list[Any] = [model.outputs(t, y), *(function(t, y) for function in named)]
-        if isinstance(model, SmoothModel):
-            found.append(model.vector_field(t, y))
-        if isinstance(model, HybridModel):
-            events = [f for one in model.transitions().values() for f in (one.guard, one.armed, one.reset) if f]
-            found += [function(t, y) for function in (*model.phases(), *events)]
-        if isinstance(model, MarchingModel):
-            found.append(model.advance(t, y, 1e-3))
-        if isinstance(model, PrescribedModel):
-            found.append(model.state_at(t))
-        return found
-
-    program = jax.make_jaxpr(equations)(0.0).jaxpr
-    return partial_eval.dce_jaxpr(program, [True] * len(program.outvars))[1][0]

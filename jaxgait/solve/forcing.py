@@ -1,0 +1,100 @@
+"""How the equations of a model depend on time, and so from where a run, which begins at time 0, continues another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from jax.interpreters import partial_eval
+from jaxtyping import Array, Float
+
+from jaxgait import precision
+from jaxgait.kinds import HybridModel, MarchingModel, PrescribedModel, SmoothModel
+from jaxgait.model import Model
+from jaxgait.native import kept
+from jaxgait.support.checks import count_of, is_concrete
+
+_COMPARED = 120
+"""Times at which equations are compared."""
+_SPAN = 3.0
+"""Periods over which these are spread, so that other periods, such as a heartbeat, appear."""
+_OFFSET = 0.618
+"""Where in its interval each of them is: not where equations switch."""
+_ROUNDING = 1e-6
+"""Relative difference of equations that counts as rounding."""
+
+
+def reads_time(model: Any) -> bool:
+    """Whether the equations of a model, its outputs, events or endings depend on time.
+
+    Examples:
+        >>> from jaxgait import Bungee, Prosthesis
+        >>> from jaxgait.solve.checks import reads_time
+        >>> print(reads_time(Bungee()), reads_time(Prosthesis()))
+        False True
+    """
+    y = model.initial_state()
+
+    def equations(t: Array) -> list[Any]:
+        named = (*model.terminations().values(), *model.events().values())
+        found: list[Any] = [model.outputs(t, y), *(function(t, y) for function in named)]
+        if isinstance(model, SmoothModel):
+            found.append(model.vector_field(t, y))
+        if isinstance(model, HybridModel):
+            events = [f for one in model.transitions().values() for f in (one.guard, one.armed, one.reset) if f]
+            found += [function(t, y) for function in (*model.phases(), *events)]
+        if isinstance(model, MarchingModel):
+            found.append(model.advance(t, y, 1e-3))
+        if isinstance(model, PrescribedModel):
+            found.append(model.state_at(t))
+        return found
+
+    program = jax.make_jaxpr(equations)(0.0).jaxpr
+    return partial_eval.dce_jaxpr(program, [True] * len(program.outvars))[1][0]
+
+
+def check_repeats(model: Model, periods: int, what: str) -> None:
+    """Checks that the equations of motion after some periods of a driven model are those of its start, unless traced.
+
+    Args:
+        model: with a period.
+        periods: number of its periods.
+        what: what begins or returns then, for the message.
+
+    Raises:
+        ValueError: naming the time: something else drives the model, too, such as the heartbeat a creeper.
+
+    Examples:
+        >>> from jaxgait import Creeper
+        >>> from jaxgait.solve.forcing import check_repeats
+        >>> check_repeats(Creeper(), 4, "the sample")  # four strokes last as long as five heartbeats
+    """
+    if not is_concrete(model):
+        return
+    with precision.use("float64"):
+        model = precision.cast(model)
+        period = float(np.asarray(model.period))
+        times = period * (_SPAN / _COMPARED) * (np.arange(_COMPARED) + _OFFSET)
+        pairs = zip(*(jax.tree.leaves(_equations(model, t)) for t in (times, times + periods * period)), strict=True)
+        same = all(_alike(np.asarray(here), np.asarray(later)) for here, later in pairs)
+    if not same:
+        raise ValueError(
+            f"{what} after {count_of(periods, 'period', 'periods')}, {periods * period:.4g} s, when the equations of "
+            f"{type(model).__name__} are not those of its start, as something else drives it, too: choose a whole "
+            "number of all its periods"
+        )
+
+
+@kept
+def _equations(model: Any, times: Float[Array, " times"]) -> list[Any]:
+    """The equations of motion of a model in its initial state, and the guards of its transitions, at times in s."""
+    y = model.initial_state()
+    functions = [model.vector_field] if isinstance(model, SmoothModel) else []
+    if isinstance(model, HybridModel):
+        functions += [*model.phases(), *(one.guard for one in model.transitions().values())]
+    return [jax.vmap(function, (0, None))(times, y) for function in functions]
+
+
+def _alike(here: np.ndarray, later: np.ndarray) -> bool:
+    return np.allclose(here, later, rtol=0.0, atol=_ROUNDING * np.max(np.abs(here), initial=0.0), equal_nan=True)
