@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+import re
 import warnings
 from typing import ClassVar
 
@@ -18,7 +19,7 @@ from jaxgait.mechanics.contact import KelvinVoigt, NormalLaw
 from jaxgait.mechanics.friction import Dahl
 from jaxgait.mechanics.spatial import Link, hinge
 from jaxgait.model import Scalar, parameter
-from jaxgait.models import Creeper, CreeperChain, Prosthesis, RigidWalker
+from jaxgait.models import Creeper, CreeperChain, Jumper, Prosthesis, RigidWalker
 from jaxgait.models.prosthesis import parts
 from jaxgait.models.tree import TreeModel
 from jaxgait.parameters import ParameterError, check, check_single, parameters, part, with_parameters
@@ -183,6 +184,20 @@ def test_what_is_plausible_follows_from_unit_and_default():
 def test_lengths_in_cm_and_mm_are_told_apart(foot, unit):
     with pytest.warns(ImplausibleValue, match=f"0.00793 to 7.14: {unit} instead of m"):
         with_parameters(Prosthesis(), {"segments.foot": foot}).validate()
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "value"),
+    [
+        (Creeper(), "inflow.amplitude", 240.0),  # cm/s, as in the paper
+        (Creeper(), "inflow.heart_period", 75.0),  # beats per minute
+        (Creeper(), "gait.coil_delay", 20.0),  # ms
+        (Jumper(), "knee.delay", 100.0),  # ms
+    ],
+)
+def test_values_in_the_units_of_the_field_are_implausible(model, name, value):
+    with pytest.warns(ImplausibleValue, match=re.escape(name)):
+        check(with_parameters(model, {name: value}))
 
 
 def test_zero_and_the_defaults_of_all_models_are_plausible(recwarn):

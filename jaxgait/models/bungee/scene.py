@@ -32,8 +32,8 @@ def scene(model: Bungee, run: xr.Dataset) -> Scene:
     middle = np.array([[0.0, lowest + tall / 2]])
     deck = points((-far, ledge - 1.0), (0.0, ledge - 1.0), (0.0, ledge), (-far, ledge))
     harness = height + HARNESS * size
-    larger = size / MAN_HEIGHT
-    legend = {f"jumper, {larger:.2g} times as large" if larger > 1.0 else "jumper": BLUE}
+    larger = f"{size / MAN_HEIGHT:.2g}"
+    legend = {"jumper" if larger == "1" else f"jumper, {larger} times as large": BLUE}
     return Scene(
         time=run.time.values,
         shapes=(Body(deck, GREY), Limb(_rope(model, harness, ledge), 0.006 * tall, ORANGE), *_man(height, size)),

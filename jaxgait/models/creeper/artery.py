@@ -35,6 +35,8 @@ SYSTOLE_END = 0.24
 """Duration in s of the forward flow."""
 VALVE_CLOSURE = 0.27
 """Time in s at which the valve closes; there is no flow until the next beat."""
+_VELOCITIES = (0.0, 20.0)
+"""Plausible amplitudes in m/s: the paper's numbers are in cm/s."""
 _PRINTED_RATE = 13.09  # rad/s, printed for both pieces: pi / 0.24
 
 
@@ -51,13 +53,25 @@ class Inflow(Immutable):
         -2.4 0.0
     """
 
-    heart_period: Scalar = parameter(0.8, unit="s", doc="duration of a heartbeat", bounds="positive", source=PAPER)
+    heart_period: Scalar = parameter(
+        0.8, unit="s", doc="duration of a heartbeat", bounds="positive", plausible=(0.0, 10.0), source=PAPER
+    )
     phase: Scalar = parameter(0.0, unit="s", doc="phase of the heartbeat at t = 0", source=CHOSEN)
     amplitude: Scalar = parameter(
-        2.4, unit="m/s", doc="velocity amplitude V_1 of the forward flow", bounds="nonnegative", source=PAPER
+        2.4,
+        unit="m/s",
+        doc="velocity amplitude V_1 of the forward flow",
+        bounds="nonnegative",
+        plausible=_VELOCITIES,
+        source=PAPER,
     )
     back_amplitude: Scalar = parameter(
-        0.343, unit="m/s", doc="velocity amplitude V_2 of the back-flow", bounds="nonnegative", source=PAPER
+        0.343,
+        unit="m/s",
+        doc="velocity amplitude V_2 of the back-flow",
+        bounds="nonnegative",
+        plausible=_VELOCITIES,
+        source=PAPER,
     )
     decay: Scalar = parameter(7.557, unit="1/s", doc="decay rate kappa of the flow", bounds="nonnegative", source=PAPER)
     direction: Scalar = parameter(

@@ -81,7 +81,9 @@ class Gait(Immutable):
         0.02, unit="s", doc="duration of speeding up and of slowing down", bounds="positive", source=CHOSEN
     )
     coil_time: Scalar = parameter(0.02, unit="s", doc="switching time of a pad", bounds="positive", source=CHOSEN)
-    coil_delay: Scalar = parameter(0.0, unit="s", doc="delay of the pads behind the actuator", source=CHOSEN)
+    coil_delay: Scalar = parameter(
+        0.0, unit="s", doc="delay of the pads behind the actuator", plausible=(-5.0, 5.0), source=CHOSEN
+    )
 
     def stroke_at(self, t: Scalar) -> Stroke:
         """Extension, speed and acceleration of the actuator at time `t` in s."""

@@ -64,7 +64,7 @@ class Keyframes(Immutable):
     accelerations: tuple[Scalar, ...] = parameter(
         (0.0, 0.0), unit="rad/s^2", doc="joint accelerations at the keyframes"
     )
-    delay: Scalar = parameter(0.0, unit="s", doc="delay after the quiet phase")
+    delay: Scalar = parameter(0.0, unit="s", doc="delay after the quiet phase", plausible=(-10.0, 10.0))
 
     def __check_init__(self) -> None:
         counts = {name: len(getattr(self, name)) for name in ("times", "angles", "rates", "accelerations")}
@@ -143,7 +143,14 @@ class Swing(Immutable):
     """
 
     angle: Scalar = parameter(0.0, unit="rad", doc="angle of the joint's whole swing", source=_MODEL)
-    delay: Scalar = parameter(0.0, unit="s", doc="delay after the quiet phase", bounds="nonnegative", source=_MODEL)
+    delay: Scalar = parameter(
+        0.0,
+        unit="s",
+        doc="delay after the quiet phase",
+        bounds="nonnegative",
+        plausible=(0.0, 10.0),
+        source=_MODEL,
+    )
     duration: Scalar = parameter(0.3, unit="s", doc="duration of the swing", bounds="positive", source=_MODEL)
     then: Swing | Keyframes | None = part(None, doc="the motion that follows this one")
     """A further motion added to this one, e.g. the flexion that softens the landing."""
