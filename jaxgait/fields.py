@@ -167,6 +167,18 @@ def suitable_values(owner: Any, field: dataclasses.Field, value: Any) -> str:
     return "" if not wanted or number or isinstance(value, wanted) else f"a {parts_of(field, owner)}(...)"
 
 
+def python_integer(value: Any) -> Any:
+    """Converter of static fields: NumPy integers become Python ones, as equinox warns about arrays there; others stay.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.fields import python_integer
+        >>> python_integer(np.int64(3)), python_integer(2.5)
+        (3, 2.5)
+    """
+    return int(value) if isinstance(value, np.integer) else value
+
+
 def parts_of(field: Any, owner: Any) -> str:
     """The names of the classes that a field may hold, joined by "or"."""
     classes = [t.__name__ for t in part_types(type(owner)).get(field.name, ()) if t is not type(None)]

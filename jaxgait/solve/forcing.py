@@ -30,7 +30,7 @@ def reads_time(model: Any) -> bool:
 
     Examples:
         >>> from jaxgait import Bungee, Prosthesis
-        >>> from jaxgait.solve.checks import reads_time
+        >>> from jaxgait.solve.forcing import reads_time
         >>> print(reads_time(Bungee()), reads_time(Prosthesis()))
         False True
     """

@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from jaxgait.batches import of_worst
-from jaxgait.fields import Immutable
+from jaxgait.fields import Immutable, python_integer
 from jaxgait.mechanics.friction import Coulomb
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.mechanics.spatial import (
@@ -143,7 +143,7 @@ class CreeperChain(Model):
     )
     bearing: Bearing | None = part(None, doc="springs between the front unit and its spring")
     """None: rigid."""
-    units: int = eqx.field(static=True, default=2)
+    units: int = eqx.field(static=True, default=2, converter=python_integer)
     manoeuvre: Manoeuvre = eqx.field(static=True, default="straight")
 
     measures: ClassVar[str] = "jaxgait.models.creeper.measures:CHAIN_MEASURES"

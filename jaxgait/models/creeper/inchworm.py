@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgait.fields import python_integer
 from jaxgait.mechanics.linalg import stacked
 from jaxgait.model import Model, Numerics, Scalar, Variable, parameter
 from jaxgait.models.creeper.model import Creeper, Gait, Stroke, check_units
@@ -63,7 +64,7 @@ class Inchworm(Model):
         bounds="positive",
         source=CHOSEN,
     )
-    units: int = eqx.field(static=True, default=3)
+    units: int = eqx.field(static=True, default=3, converter=python_integer)
 
     measures: ClassVar[str] = "jaxgait.models.creeper.measures:MEASURES"
     scene: ClassVar[str] = "jaxgait.models.creeper.scene:inchworm"

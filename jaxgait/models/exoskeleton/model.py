@@ -41,6 +41,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from jaxgait.fields import python_integer
 from jaxgait.mechanics.linalg import norm
 from jaxgait.model import Model, Numerics, Scalar, Variable, derived, parameter
 from jaxgait.models.exoskeleton import dynamics, vectors
@@ -154,7 +155,7 @@ class Exoskeleton(Model):
     sign: tuple[int, ...] = eqx.field(static=True, default=_SIGN)
     exchange: tuple[int, ...] = eqx.field(static=True, default=(4, 3, 2, 1, 5))
     """Link that takes each link's part after a step; that of link 1 brings the next foot to the ground."""
-    dimension: int = eqx.field(static=True, default=3)
+    dimension: int = eqx.field(static=True, default=3, converter=python_integer)
     mode: str = eqx.field(static=True, default="literal")
     """literal: one foot is always the base, as in the formulas; gait: the legs exchange roles every T/2."""
 
@@ -249,7 +250,7 @@ class Exoskeleton(Model):
         """
         super().validate()
         n = len(self.parent)
-        if self.dimension not in (2, 3) or self.mode not in ("literal", "gait"):
+        if type(self.dimension) is not int or self.dimension not in (2, 3) or self.mode not in ("literal", "gait"):
             raise ParameterError(
                 f"dimension must be 2 or 3 and mode 'literal' or 'gait', got {self.dimension!r} and {self.mode!r}"
             )

@@ -263,6 +263,7 @@ class Sole(Immutable):
             worst = float(np.max(np.asarray(getattr(self, name), dtype=float)))
             if worst > upper:
                 raise ParameterError(f"sole.{name} must be at most {upper:g}, got {worst:g}")
-        gap = np.asarray(self.static_friction, dtype=float) - np.asarray(self.kinetic_friction, dtype=float)
-        if self.friction is None and np.min(gap) < 0.0:
-            raise ParameterError("sole.static_friction must not be below sole.kinetic_friction")
+        static, kinetic = np.broadcast_arrays(np.asarray(self.static_friction), np.asarray(self.kinetic_friction))
+        if self.friction is None and (wrong := static < kinetic).any():
+            got = f"got {static[wrong][0]:g} and {kinetic[wrong][0]:g}"
+            raise ParameterError(f"sole.static_friction must not be below sole.kinetic_friction, {got}")

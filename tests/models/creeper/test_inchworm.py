@@ -70,5 +70,6 @@ def test_more_units_need_less_grip():
 def test_impossible_inchworms_raise():
     with pytest.raises(ParameterError, match="units must be a whole number, at least 2, got 1"):
         dataclasses.replace(Inchworm(), units=1).validate()
+    Inchworm(units=np.int64(3)).validate()  # as from np.arange
     with pytest.raises(ParameterError, match=r"ramp is 0\.08 s, longer than 1/16 of the period, 0\.0625 s"):
         Inchworm(units=16).validate()

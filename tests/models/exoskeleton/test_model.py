@@ -273,6 +273,7 @@ def broken(**fields):
         (lambda: broken(exchange=(1, 2, 3, 4, 5), mode="gait"), "far end lands, link 1 carries others"),
         (lambda: Exoskeleton.from_links([], WalkingGait()), "roles for 5 links, the exoskeleton has 0"),
         (lambda: broken(dimension=4), "dimension must be 2 or 3"),
+        (lambda: broken(dimension=2.0), "dimension must be 2 or 3"),
         (lambda: broken(gait=WalkingGait(stretch=1.5)), "stretch"),
         (lambda: broken(gait=WalkingGait(stride_time=0.0)), "stride_time.*positive"),
         (lambda: broken(gait=four_links().gait), "roles for 4 links"),
