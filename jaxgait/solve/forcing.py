@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import partial_eval
 from jaxtyping import Array, Float
@@ -13,7 +14,7 @@ from jaxgait import precision
 from jaxgait.kinds import HybridModel, MarchingModel, PrescribedModel, SmoothModel
 from jaxgait.model import Model
 from jaxgait.native import kept
-from jaxgait.support.checks import count_of, is_concrete
+from jaxgait.support.checks import count_of, is_concrete, warn_user
 
 _COMPARED = 120
 """Times at which equations are compared."""
@@ -23,6 +24,8 @@ _OFFSET = 0.618
 """Where in its interval each of them is: not where equations switch."""
 _ROUNDING = 1e-6
 """Relative difference of equations that counts as rounding."""
+_LEAST = 1e-12
+"""Rounding of what should be zero, relative to the largest number of all equations, whatever their units."""
 
 
 def reads_time(model: Any) -> bool:
@@ -54,35 +57,40 @@ def reads_time(model: Any) -> bool:
     return partial_eval.dce_jaxpr(program, [True] * len(program.outvars))[1][0]
 
 
-def check_repeats(model: Model, periods: int, what: str) -> None:
-    """Checks that the equations of motion after some periods of a driven model are those of its start, unless traced.
+def warn_of_restart(model: Model, periods: int, what: str) -> None:
+    """Warns if the equations of motion after some periods of a driven model are not those of its start.
+
+    Not while JAX traces.
+
+    In that case something else drives it, too, such as the heartbeat a creeper; or it has something at a certain time,
+    such as a push, which may be meant to happen again.
 
     Args:
         model: with a period.
         periods: number of its periods.
         what: what begins or returns then, for the message.
 
-    Raises:
-        ValueError: naming the time: something else drives the model, too, such as the heartbeat a creeper.
-
     Examples:
         >>> from jaxgait import Creeper
-        >>> from jaxgait.solve.forcing import check_repeats
-        >>> check_repeats(Creeper(), 4, "the sample")  # four strokes last as long as five heartbeats
+        >>> from jaxgait.solve.forcing import warn_of_restart
+        >>> warn_of_restart(Creeper(), 4, "the sample is")  # no warning: four strokes last as long as five heartbeats
     """
-    if not is_concrete(model):
+    if not is_concrete((model, jnp.zeros(()))):  # under jit, new arrays are traced
         return
     with precision.use("float64"):
         model = precision.cast(model)
         period = float(np.asarray(model.period))
         times = period * (_SPAN / _COMPARED) * (np.arange(_COMPARED) + _OFFSET)
-        pairs = zip(*(jax.tree.leaves(_equations(model, t)) for t in (times, times + periods * period)), strict=True)
-        same = all(_alike(np.asarray(here), np.asarray(later)) for here, later in pairs)
-    if not same:
-        raise ValueError(
+        here, later = (
+            [np.asarray(x, float) for x in jax.tree.leaves(_equations(model, t))]
+            for t in (times, times + periods * period)
+        )
+    largest = max((np.max(np.abs(x), initial=0.0) for x in here), default=0.0)
+    if not all(_alike(x, y, _LEAST * largest) for x, y in zip(here, later, strict=True)):
+        warn_user(
             f"{what} after {count_of(periods, 'period', 'periods')}, {periods * period:.4g} s, when the equations of "
-            f"{type(model).__name__} are not those of its start, as something else drives it, too: choose a whole "
-            "number of all its periods"
+            f"{type(model).__name__} are not those of its start, with which the new run begins: if something else "
+            "drives it, too, choose a whole number of all its periods"
         )
 
 
@@ -96,5 +104,7 @@ def _equations(model: Any, times: Float[Array, " times"]) -> list[Any]:
     return [jax.vmap(function, (0, None))(times, y) for function in functions]
 
 
-def _alike(here: np.ndarray, later: np.ndarray) -> bool:
-    return np.allclose(here, later, rtol=0.0, atol=_ROUNDING * np.max(np.abs(here), initial=0.0), equal_nan=True)
+def _alike(here: np.ndarray, later: np.ndarray, least: float) -> bool:
+    """Whether two histories are equal up to rounding, or up to `least`, in their unit."""
+    within = max(_ROUNDING * np.max(np.abs(here), initial=0.0), least)
+    return np.allclose(here, later, rtol=0.0, atol=within, equal_nan=True)

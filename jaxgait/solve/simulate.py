@@ -31,7 +31,7 @@ from jaxgait.solve.checks import (
     warn_of_start,
 )
 from jaxgait.solve.dataset import labelled, names_of_run, trajectory_dataset
-from jaxgait.solve.forcing import check_repeats, reads_time
+from jaxgait.solve.forcing import reads_time, warn_of_restart
 from jaxgait.solve.guards import guards, jump_of_guard, warn_of_guards
 from jaxgait.solve.hybrid import EventDriven
 from jaxgait.solve.names import PHASE
@@ -231,7 +231,7 @@ def _continued(model: Model, sample: xr.Dataset, known: Mapping[str, Any]) -> di
                 f"{what} is a sample after {cycles:.4g} periods of the motion that drives it, and runs start with its "
                 "first: give a sample after a whole number"
             )
-        check_repeats(model, round(cycles), f"{what} is a sample")
+        warn_of_restart(model, round(cycles), f"{what} is a sample")
     elif "time" in sample.coords and float(sample["time"]) != 0.0 and reads_time(model):
         raise ValueError(
             f"{what} is a sample at {float(sample['time']):.4g} s, but its equations depend on time, and runs start at "

@@ -17,7 +17,7 @@ from jaxgait.precision import float64_default
 from jaxgait.roots import only_if
 from jaxgait.run import check_period
 from jaxgait.scheme import Scheme
-from jaxgait.solve.forcing import check_repeats
+from jaxgait.solve.forcing import warn_of_restart
 from jaxgait.solve.hybrid import EventDriven, hybrid
 from jaxgait.solve.return_maps import Point, checked_motion, checked_start, ended_by
 from jaxgait.solve.schemes import scheme_for
@@ -124,8 +124,10 @@ class StroboscopicMap:
 
         Raises:
             ValueError: for a point in a later phase, as runs start in the first one, for one of another size than the
-                state, for one that is not finite, as from a failed search, and for a model whose equations do not
-                repeat after the map's periods.
+                state, and for one that is not finite, as from a failed search.
+
+        Warns:
+            UserWarning: if the equations of the model do not repeat after the map's periods.
 
         Examples:
             >>> import numpy as np
@@ -135,7 +137,7 @@ class StroboscopicMap:
             >>> print(y._fields[0], y[0])
             theta_b 0.36
         """
-        check_repeats(as_model(model), self.periods, "a motion from this point returns")
+        warn_of_restart(as_model(model), self.periods, "a motion from this point returns")
         return checked_start(*_whole_state(model, z), self.phase)
 
 
