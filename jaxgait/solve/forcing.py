@@ -60,10 +60,8 @@ def reads_time(model: Any) -> bool:
 def warn_of_restart(model: Model, periods: int, what: str) -> None:
     """Warns if the equations of motion after some periods of a driven model are not those of its start.
 
-    Not while JAX traces.
-
-    In that case something else drives it, too, such as the heartbeat a creeper; or it has something at a certain time,
-    such as a push, which may be meant to happen again.
+    Then something else drives it, too, such as the heartbeat a creeper; or something happens to it once, such as a
+    push, which may be meant to happen again. While JAX traces, nothing is compared.
 
     Args:
         model: with a period.
