@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import scipy
 from jaxtyping import Bool, Float, Int
 
 from jaxgait.ensembles.gaps import parts_of
@@ -17,6 +19,8 @@ LARGEST_GRADIENT = 1e30
 """Magnitude, in SI units, above which a derivative counts as numerically lost."""
 MAX_COMPARED = 512
 """Largest number of members that are compared with their neighbours."""
+NUMBERS_COMPARED = 1 << 24
+"""Most values and derivatives to compare: fewer members of long histories, which may be in a store."""
 MIN_PAIRS = 4
 """Least number of pairs of neighbours; fewer prove nothing."""
 MAX_DEVIATION = 0.1
@@ -80,49 +84,56 @@ def _lost(status: xr.DataArray, value: xr.DataArray, gradient: xr.DataArray) -> 
 
 def _warn_of_contradictions(data: xr.Dataset, values: Mapping[str, np.ndarray], names: Sequence[str]) -> None:
     """Warns of results whose derivatives contradict the differences between most neighbouring members."""
-    by = [str(n) for n in data["parameter"].values if n in values and values[n].ndim == 1 and np.ptp(values[n]) > 0.0]
-    shape = data["status"].shape
-    if not (by and names and shape):
-        return
-    per_axis = int(MAX_COMPARED ** (1.0 / sum(n > 1 for n in shape)))
-    chosen = [np.linspace(0, n - 1, min(n, per_axis)).round().astype(int) for n in shape]
-    dims = data["status"].dims
+    dims, shape = data["status"].dims, data["status"].shape
     part = data[["status", *(one for name in names for one in (name, f"{name}_gradient"))]].reset_coords(drop=True)
+    most = min(MAX_COMPARED, NUMBERS_COMPARED * math.prod(shape) // sum(x.size for x in part.values()))
+    per_axis = int(most ** (1.0 / max(1, sum(n > 1 for n in shape))))
+    chosen = [np.linspace(0, n - 1, min(n, per_axis)).round().astype(int) for n in shape]
+    own = {n: x.reshape(*shape, -1)[np.ix_(*chosen)] for n, x in values.items()} if shape else {}
+    own = {n: x.reshape(-1, x.shape[-1]) for n, x in own.items()}
+    by = [str(n) for n in data["parameter"].values if n in own and values[n].ndim == 1 and len(np.unique(own[n])) > 1]
+    if not (by and names):
+        return
     part = part.isel(dict(zip(dims, chosen, strict=True))).sel(parameter=by).compute()
-    own = {n: x.reshape(*shape, -1)[np.ix_(*chosen)].reshape(part["status"].size, -1) for n, x in values.items()}
     completed = part["status"].to_numpy().ravel() == Outcome.COMPLETED
     x, found = np.concatenate([own[n] for n in by], axis=1), {}
+    distance = _distances(x, [x for n, x in own.items() if n not in by], completed)
     for k, parameter in enumerate(by):
-        pairs = _neighbours(x, k, [own[n] for n in own if n not in by], completed)
+        pairs = _neighbours(x[:, k], distance)
         for name in names if len(pairs) >= MIN_PAIRS else ():
             value = part[name].transpose(*dims, ...).to_numpy().reshape(len(x), -1)
+            value = np.where(np.isfinite(value) & completed[:, None], value, np.nan)
             slopes = part[f"{name}_gradient"].transpose(*dims, ..., "parameter").to_numpy().reshape(*value.shape, -1)
             if 2 * _contradicted(x, value, slopes, pairs).sum() > len(pairs):
                 found.setdefault(name, []).append(parameter)
     if found:
         what = first_few([f"{name} by {listed(wrong, 'and')}" for name, wrong in found.items()])
-        why = "as where a law jumps at a state (make the jump a transition) and in irregular motion"
+        why = "as where a law jumps at a state (make it a transition), in histories that jump and in irregular motion"
         warn_user(f"derivatives disagree with the differences between neighbouring members, {why}: {what}")
 
 
-def _neighbours(
-    x: Float[np.ndarray, "members n"], k: int, others: Sequence[np.ndarray], completed: Bool[np.ndarray, " members"]
-) -> Int[np.ndarray, "pairs 2"]:
-    """Pairs of each member and the nearest one that differs in parameter `k` and agrees in all `others`.
-
-    Only completed members count; the distance is relative to the ranges of the parameters, and no pair occurs twice.
-    """
+def _distances(
+    x: Float[np.ndarray, "members n"], others: Sequence[np.ndarray], completed: Bool[np.ndarray, " members"]
+) -> Float[np.ndarray, "members members"]:
+    """Distances relative to the ranges of the parameters; infinite unless both completed and `others` agree."""
     scaled = x / np.ptp(x, axis=0)
-    distance = np.linalg.norm(scaled[:, None] - scaled[None], axis=-1)
-    alike = completed[:, None] & completed & (x[:, None, k] != x[None, :, k])
+    alike = completed[:, None] & completed
     for other in others:
         group = np.unique(other, axis=0, return_inverse=True)[1].ravel()
         alike &= group[:, None] == group
-    distance = np.where(alike, distance, np.inf)
-    first = np.flatnonzero(alike.any(axis=1))
+    return np.where(alike, scipy.spatial.distance.cdist(scaled, scaled), np.inf)
+
+
+def _neighbours(
+    x: Float[np.ndarray, " members"], distance: Float[np.ndarray, "members members"]
+) -> Int[np.ndarray, "pairs 2"]:
+    """Pairs of each member and the nearest one that differs in the parameter `x`; no pair occurs twice."""
+    distance = np.where(x[:, None] != x, distance, np.inf)
+    first = np.flatnonzero(distance.min(axis=1) < np.inf)
     return np.unique(np.sort(np.stack([first, distance[first].argmin(axis=1)], axis=1), axis=1), axis=0)
 
 
+@np.errstate(invalid="ignore")  # infinite derivatives
 def _contradicted(
     x: Float[np.ndarray, "members n"],
     values: Float[np.ndarray, "members k"],
@@ -141,4 +152,5 @@ def _contradicted(
     size = lambda numbers: np.linalg.norm(np.where(known, numbers, 0.0), axis=-1)
     off, predicted = size(change - (first + last) / 2.0), (first + last) / 2.0
     least = np.maximum(MAX_DEVIATION * np.maximum(size(change), size(predicted)), size(last - first))
-    return off > np.maximum(least, IGNORED_CHANGE * size(np.nanmax(values, axis=0) - np.nanmin(values, axis=0)))
+    span = np.fmax.reduce(values) - np.fmin.reduce(values)
+    return off > np.maximum(least, IGNORED_CHANGE * size(span))

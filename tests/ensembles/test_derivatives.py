@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from jaxgait import Measure, Model, Variable, ensemble, grid, latin_hypercube, parameter
+from jaxgait import Measure, Model, Variable, ensemble, grid, latin_hypercube, parameter, zipped
 from jaxgait.ensembles import derivatives
 from jaxgait.outcome import Outcome
 
@@ -103,3 +103,18 @@ def test_members_that_failed_and_parameters_that_vary_beside_the_gradient_are_le
     scan["status"][::2] = Outcome.MAX_STEPS
     derivatives.warn_of_gradients(scan.sel(parameter=["b"]), members.values)
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("factor", [1.0, -1.0])
+def test_values_that_are_missing_infinite_or_of_failed_members_do_not_matter(factor, recwarn):
+    """As of events that did not happen; nor does a parameter that is constant among the members that are compared."""
+    members, size = zipped({"a": np.linspace(0.0, 1.0, 600), "b": 1.0 * (np.arange(600) == 3)}), 600
+    a, values, slopes = members.values["a"], np.full((size, 3), np.nan), np.full((size, 3, 2), np.nan)
+    values[:, 0], slopes[:, 0] = a**2, factor * np.stack([2.0 * a, 0.0 * a], axis=-1)
+    values[300:, 1], slopes[300:, 1] = np.inf, np.inf
+    values[::7] = 1e9
+    columns = {"status": ("k", np.where(np.arange(size) % 7, 0, Outcome.MAX_STEPS)), "y": (("k", "event"), values)}
+    scan = xr.Dataset(columns | {"y_gradient": (("k", "event", "parameter"), slopes)}, {"parameter": ["a", "b"]})
+    derivatives.warn_of_gradients(scan, members.values)
+    found = [str(one.message) for one in recwarn if "gradients are not finite" not in str(one.message)]
+    assert len(found) == (factor < 0.0) and all(one.endswith(": y by a") for one in found), found
