@@ -27,9 +27,9 @@ DRIVE = "drive."
 """Prefix that addresses a number of the motion that drives a model, such as "drive.thigh.a" (see `walks`)."""
 
 
-def is_start(model: Model, name: str) -> bool:
+def is_start(model: Model, name: Any) -> bool:
     """Whether a name addresses a component of the initial state, and not a parameter of a part called "initial"."""
-    return name.startswith(INITIAL) and not declared(parameters(model), [name])
+    return isinstance(name, str) and name.startswith(INITIAL) and not declared(parameters(model), [name])
 
 
 def parted(model: Model, values: Mapping[str, T]) -> tuple[dict[str, T], dict[str, T]]:
