@@ -27,6 +27,8 @@ MAX_DEVIATION = 0.1
 """Largest deviation of a change from what the mean slope predicts, relative to the larger of these two changes."""
 IGNORED_CHANGE = 1e-3
 """Deviations up to this fraction of the range of the values are ignored."""
+_MEMBER = "_member"
+"""The dimension of members in a row, whatever their dimensions; no model has it."""
 JUMPS = "only through where a law jumps, as jnp.where(t > onset, ...) does: make the jump a transition"
 """In words: how results may depend on a parameter by which all their derivatives are 0."""
 
@@ -84,27 +86,20 @@ def _lost(status: xr.DataArray, value: xr.DataArray, gradient: xr.DataArray) -> 
 
 def _warn_of_contradictions(data: xr.Dataset, values: Mapping[str, np.ndarray], names: Sequence[str]) -> None:
     """Warns of results whose derivatives contradict the differences between most neighbouring members."""
-    dims, shape = data["status"].dims, data["status"].shape
-    part = data[["status", *(one for name in names for one in (name, f"{name}_gradient"))]].reset_coords(drop=True)
-    most = min(MAX_COMPARED, NUMBERS_COMPARED * math.prod(shape) // sum(x.size for x in part.values()))
-    per_axis = int(most ** (1.0 / max(1, sum(n > 1 for n in shape))))
-    chosen = [np.linspace(0, n - 1, min(n, per_axis)).round().astype(int) for n in shape]
-    own = {n: x.reshape(*shape, -1)[np.ix_(*chosen)] for n, x in values.items()} if shape else {}
-    own = {n: x.reshape(-1, x.shape[-1]) for n, x in own.items()}
-    by = [str(n) for n in data["parameter"].values if n in own and values[n].ndim == 1 and len(np.unique(own[n])) > 1]
-    if not (by and names):
+    if not (names and data["status"].dims):
         return
-    part = part.isel(dict(zip(dims, chosen, strict=True))).sel(parameter=by).compute()
-    completed = part["status"].to_numpy().ravel() == Outcome.COMPLETED
+    part, own = _completed_members(data, values, names)
+    by = [str(n) for n in data["parameter"].values if n in own and values[n].ndim == 1 and len(np.unique(own[n])) > 1]
+    if not by:
+        return
     x, found = np.concatenate([own[n] for n in by], axis=1), {}
-    distance = _distances(x, [x for n, x in own.items() if n not in by], completed)
+    distance = _distances(x, [x for n, x in own.items() if n not in by])
     for k, parameter in enumerate(by):
         pairs = _neighbours(x[:, k], distance)
         for name in names if len(pairs) >= MIN_PAIRS else ():
-            value = part[name].transpose(*dims, ...).to_numpy().reshape(len(x), -1)
-            value = np.where(np.isfinite(value) & completed[:, None], value, np.nan)
-            slopes = part[f"{name}_gradient"].transpose(*dims, ..., "parameter").to_numpy().reshape(*value.shape, -1)
-            if 2 * _contradicted(x, value, slopes, pairs).sum() > len(pairs):
+            value = part[name].to_numpy().reshape(len(x), -1)
+            slopes = part[f"{name}_gradient"].sel(parameter=by).to_numpy().reshape(*value.shape, -1)
+            if 2 * _contradicted(x, np.where(np.isfinite(value), value, np.nan), slopes, pairs).sum() > len(pairs):
                 found.setdefault(name, []).append(parameter)
     if found:
         what = first_few([f"{name} by {listed(wrong, 'and')}" for name, wrong in found.items()])
@@ -112,12 +107,28 @@ def _warn_of_contradictions(data: xr.Dataset, values: Mapping[str, np.ndarray], 
         warn_user(f"derivatives disagree with the differences between neighbouring members, {why}: {what}")
 
 
+def _completed_members(
+    data: xr.Dataset, values: Mapping[str, np.ndarray], names: Sequence[str]
+) -> tuple[xr.Dataset, dict[str, Float[np.ndarray, "members _"]]]:
+    """Those of some evenly spaced members that completed: results, along their first dimension, and values."""
+    dims, shape = data["status"].dims, data["status"].shape
+    part = data[["status", *(one for name in names for one in (name, f"{name}_gradient"))]].reset_coords(drop=True)
+    most = min(MAX_COMPARED, NUMBERS_COMPARED * math.prod(shape) // sum(x.size for x in part.values()))
+    per_axis = int(most ** (1.0 / max(1, sum(n > 1 for n in shape))))
+    chosen = [np.linspace(0, n - 1, min(n, per_axis)).round().astype(int) for n in shape]
+    part = part.isel(dict(zip(dims, chosen, strict=True))).compute().stack({_MEMBER: dims}, create_index=False)
+    completed = part["status"].to_numpy() == Outcome.COMPLETED
+    part = part.isel({_MEMBER: completed}).transpose(_MEMBER, ..., "parameter")
+    own = {name: x.reshape(*shape, -1)[np.ix_(*chosen)] for name, x in values.items()}
+    return part, {name: x.reshape(-1, x.shape[-1])[completed] for name, x in own.items()}
+
+
 def _distances(
-    x: Float[np.ndarray, "members n"], others: Sequence[np.ndarray], completed: Bool[np.ndarray, " members"]
+    x: Float[np.ndarray, "members n"], others: Sequence[Float[np.ndarray, "members _"]]
 ) -> Float[np.ndarray, "members members"]:
-    """Distances relative to the ranges of the parameters; infinite unless both completed and `others` agree."""
+    """Distances relative to the ranges of the parameters; infinite between members of which `others` differ."""
     scaled = x / np.ptp(x, axis=0)
-    alike = completed[:, None] & completed
+    alike = np.ones((len(x), len(x)), bool)
     for other in others:
         group = np.unique(other, axis=0, return_inverse=True)[1].ravel()
         alike &= group[:, None] == group

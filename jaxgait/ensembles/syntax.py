@@ -89,7 +89,7 @@ def tree_of(x: Any, codes: Sequence[types.CodeType]) -> ast.AST | None:
 @functools.lru_cache(maxsize=64)
 def _codes_of(text: str) -> frozenset[types.CodeType]:
     """All code objects of a text, with their lines."""
-    with without_library_warnings():  # such as for an invalid escape: importing the file has warned of it
+    with without_library_warnings():  # such as for an invalid escape: Python warned about that at the import
         return frozenset(all_codes(compile(text, "<source>", "exec", dont_inherit=True)))
 
 

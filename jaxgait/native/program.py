@@ -99,8 +99,7 @@ def rewritten(
         function: of pytrees; leaves that are not arrays are constants.
         evaluate: results of a program, from the program and its inputs.
         anywhere: whether the rewritten program runs on all devices; if not, nothing changes on devices other than CPUs,
-            or
-            with an unknown version of XLA's interface for calls.
+            or with an unknown version of XLA's interface for calls.
     """
 
     @functools.wraps(function)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -38,23 +39,22 @@ def reads_time(model: Any) -> bool:
         False True
     """
     y = model.initial_state()
-
-    def equations(t: Array) -> list[Any]:
-        named = (*model.terminations().values(), *model.events().values())
-        found: list[Any] = [model.outputs(t, y), *(function(t, y) for function in named)]
-        if isinstance(model, SmoothModel):
-            found.append(model.vector_field(t, y))
-        if isinstance(model, HybridModel):
-            events = [f for one in model.transitions().values() for f in (one.guard, one.armed, one.reset) if f]
-            found += [function(t, y) for function in (*model.phases(), *events)]
-        if isinstance(model, MarchingModel):
-            found.append(model.advance(t, y, 1e-3))
-        if isinstance(model, PrescribedModel):
-            found.append(model.state_at(t))
-        return found
-
-    program = jax.make_jaxpr(equations)(0.0).jaxpr
+    functions = (model.outputs, *model.terminations().values(), *model.events().values(), *_motion(model))
+    program = jax.make_jaxpr(lambda t: [function(t, y) for function in functions])(0.0).jaxpr
     return partial_eval.dce_jaxpr(program, [True] * len(program.outvars))[1][0]
+
+
+def _motion(model: Any) -> list[Callable[[Array, Any], Any]]:
+    """The functions of time in s and state, in its units, that determine the motion of a model."""
+    found = [model.vector_field] if isinstance(model, SmoothModel) else []
+    if isinstance(model, HybridModel):
+        events = [f for one in model.transitions().values() for f in (one.guard, one.armed, one.reset) if f]
+        found += [*model.phases(), *events]
+    if isinstance(model, MarchingModel):
+        found.append(lambda t, y: model.advance(t, y, 1e-3))
+    if isinstance(model, PrescribedModel):
+        found.append(lambda t, y: model.state_at(t))
+    return found
 
 
 def warn_of_restart(model: Model, periods: int, what: str) -> None:
@@ -94,12 +94,14 @@ def warn_of_restart(model: Model, periods: int, what: str) -> None:
 
 @kept
 def _equations(model: Any, times: Float[Array, " times"]) -> list[Any]:
-    """The equations of motion of a model in its initial state, and the guards of its transitions, at times in s."""
-    y = model.initial_state()
-    functions = [model.vector_field] if isinstance(model, SmoothModel) else []
-    if isinstance(model, HybridModel):
-        functions += [*model.phases(), *(one.guard for one in model.transitions().values())]
-    return [jax.vmap(function, (0, None))(times, y) for function in functions]
+    """What determines the motion of a model at times in s, in its initial state and in one where nothing is zero."""
+    y = jax.tree.map(lambda x: jnp.stack([x, 1.1 * x + 0.01]), jax.tree.map(_real, model.initial_state()))
+    return [jax.vmap(jax.vmap(function, (None, 0)), (0, None))(times, y) for function in _motion(model)]
+
+
+def _real(x: Any) -> Array:
+    """A component of a state, in its unit, as real numbers."""
+    return jnp.asarray(x, dtype=float)
 
 
 def _alike(here: np.ndarray, later: np.ndarray, least: float) -> bool:

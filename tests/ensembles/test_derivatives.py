@@ -9,7 +9,7 @@ import xarray as xr
 
 from jaxgait import Measure, Model, Variable, ensemble, grid, latin_hypercube, parameter, zipped
 from jaxgait.ensembles import derivatives
-from jaxgait.outcome import Outcome
+from jaxgait.outcome import INVALID, Outcome
 
 
 def test_parameters_by_which_nothing_has_a_slope_are_named():
@@ -94,6 +94,15 @@ def test_derivatives_that_lack_a_third_disagree(kind):
     wrong = lambda a, b: [slope / 1.5 for slope in wave_slopes(a, b)]
     with pytest.warns(UserWarning, match="neighbouring members, .*y by a and b"):
         derivatives.warn_of_gradients(scan_of(members, wave, wrong), members.values)
+
+
+def test_a_member_without_a_value_of_a_parameter_hides_nothing():
+    """As with `invalid="mark"`: it does not run."""
+    values = {name: np.where(np.arange(210) == 3, np.nan, x) for name, x in SETS["grid"].values.items()}
+    scan = scan_of(SETS["grid"], wave, lambda a, b: [slope / 1.5 for slope in wave_slopes(a, b)])
+    scan["status"][0, 3] = INVALID
+    with pytest.warns(UserWarning, match="neighbouring members, .*y by a and b"):
+        derivatives.warn_of_gradients(scan, values)
 
 
 def test_members_that_failed_and_parameters_that_vary_beside_the_gradient_are_left_out(recwarn):
