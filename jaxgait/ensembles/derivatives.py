@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import scipy
 from jaxtyping import Bool, Float, Int
 
 from jaxgait.ensembles.gaps import parts_of
@@ -127,12 +126,12 @@ def _distances(
     x: Float[np.ndarray, "members n"], others: Sequence[Float[np.ndarray, "members _"]]
 ) -> Float[np.ndarray, "members members"]:
     """Distances relative to the ranges of the parameters; infinite between members of which `others` differ."""
-    scaled = x / np.ptp(x, axis=0)
+    squared = sum((one[:, None] - one) ** 2 for one in (x / np.ptp(x, axis=0)).T)
     alike = np.ones((len(x), len(x)), bool)
     for other in others:
         group = np.unique(other, axis=0, return_inverse=True)[1].ravel()
         alike &= group[:, None] == group
-    return np.where(alike, scipy.spatial.distance.cdist(scaled, scaled), np.inf)
+    return np.where(alike, np.sqrt(squared), np.inf)
 
 
 def _neighbours(
