@@ -21,7 +21,7 @@ import jax
 import numpy as np
 
 from jaxgait.elements import array_of, declared, within_arrays
-from jaxgait.ensembles.addresses import DRIVE, INITIAL, parted, shape_of
+from jaxgait.ensembles.addresses import DRIVE, INITIAL, member_of, parted, shape_of
 from jaxgait.ensembles.columns import (
     Axes,
     aligned,
@@ -54,6 +54,10 @@ VALUES = "member_values"
 SAMPLED = "sampled"
 """Attribute of drawn members, and of their results: how they were drawn."""
 
+_STARTS = ("start.", "start_rates.")
+"""Beginnings of the names of parameters that only set the initial state."""
+_MOVE = 0.1
+"""Change, in its unit, by which a parameter of the start is tried."""
 _RENAMED = "(a table's index by table.rename_axis('row'))"
 
 
@@ -328,6 +332,7 @@ def check_members(model: Model, members: Members) -> None:
         jaxgait.plausible.ImplausibleValue: for values out of their plausible range, once per parameter.
     """
     check_names(model, members)
+    _check_starts_apart(model, one_of(members.values, 0))
     check_bounds(model, members.values, members.dims, members.shape, members.labels)
     try:
         check_values(model, members.values)
@@ -362,6 +367,32 @@ def check_names(model: Model, members: Members) -> None:
             else:  # a coordinate without dimensions, as after table.sel(...)
                 advice = f"make it a variable, table.reset_coords({name!r}), or drop it, table.drop_vars({name!r})"
             raise ParameterError(f"{what}: {advice}")
+
+
+def _check_starts_apart(model: Model, given: Mapping[str, Any]) -> None:
+    """Checks that no parameter of the start ("start.y") sets only what given components of the initial state replace.
+
+    Args:
+        model: the mechanism.
+        given: values of one member by name, in their units.
+
+    Raises:
+        ParameterError: for a parameter that would have no effect.
+    """
+    own, start = parted(model, given)
+    replacing = {INITIAL + name: x for name, x in start.items()}
+    for name in own if replacing else ():
+        if not name.startswith(_STARTS):
+            continue
+        moved = own | {name: np.asarray(own[name]) + _MOVE}
+        if _same_start(model, own | replacing, moved | replacing) and not _same_start(model, own, moved):
+            names = ", ".join(map(repr, replacing))
+            raise ParameterError(f"{name!r} has no effect, because {names} replaces what it sets: give one of them")
+
+
+def _same_start(model: Model, *members: Mapping[str, Any]) -> bool:
+    first, second = (state_variables(member_of(model, one)[1]) for one in members)
+    return all(np.array_equal(x, second[name]) for name, x in first.items())
 
 
 def check_values(model: Model, given: Mapping[str, Any]) -> None:

@@ -9,6 +9,9 @@ from scipy import stats
 from jaxgait.ensembles import cloud, grid, latin_hypercube, product, sobol, zipped
 from jaxgait.ensembles.conversion import in_own_units
 from jaxgait.ensembles.members import Members, as_members, check_members, constant
+from jaxgait.mechanics.spatial import Link, hinge
+from jaxgait.models import RollingWalker
+from jaxgait.models.tree import TreeModel
 from jaxgait.parameters import ParameterError
 from tests.oscillator import Oscillator
 
@@ -199,3 +202,14 @@ def test_masked_members_are_named():
     assert as_members(scan.isel(x=[1])).values["x"].tolist() == [2.0]
     with pytest.raises(ParameterError, match="members are masked, as by `where`: select some by isel or sel"):
         as_members(scan.where(scan.x > 1.0))
+
+
+def test_a_parameter_of_the_start_that_a_component_replaces_is_an_error():
+    swing = TreeModel([Link("bar", None, hinge((0, 1, 0)), mass=1.0, com=(0.0, 0.0, -0.5))], start={"bar": 0.1})
+    both = {"start.bar": [0.1, 0.2], "initial.q[0]": [0.3, 0.4]}
+    with pytest.raises(ParameterError, match=r"'start\.bar' has no effect, because 'initial\.q\[0\]' replaces what it"):
+        check_members(swing, grid(both))
+    with pytest.raises(ParameterError, match=r"'start\.theta_1' has no effect"):
+        check_members(RollingWalker(), zipped({"start.theta_1": [0.2], "initial.stance": [0.2]}))
+    check_members(swing, grid({"start.bar": [0.1, 0.2], "initial.v[0]": [0.3, 0.4]}))
+    check_members(RollingWalker(), zipped({"start.theta_1": [0.2], "initial.stance_rate": [-1.5]}))
