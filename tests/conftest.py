@@ -15,6 +15,11 @@ from jax._src import traceback_util
 from jaxtyping import install_import_hook
 
 matplotlib.use("Agg")
+# The tests compile far more than they compute. XLA's older emitters take half as long, and beside another worker one
+# thread is enough. JAX 0.12 has no older ones, and ends at a flag that it does not know. `XLA_FLAGS= python -m pytest`
+# tests the default ones.
+if jax.__version_info__ < (0, 12):
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1")
 # Compiling makes millions of small objects that stay: collecting garbage took 5 % of the time of the knee's tests.
 gc.set_threshold(50_000, 20, 20)
 # For each check within diffrax, equinox asks JAX of every frame on the stack whether its file belongs to JAX, and JAX

@@ -10,9 +10,9 @@ from jax.flatten_util import ravel_pytree
 
 from jaxgait.mechanics import spatial
 from jaxgait.mechanics.spatial import plane
+from tests.compiling import quickly_compiled
 
 ROUND = 1e-10  # double-precision rounding through a chain of a few bodies
-LEGACY = {"xla_cpu_use_fusion_emitters": False}  # compiles nested derivatives faster
 IN_PLANE = (1, 3, 5)  # entries of spatial vectors
 
 
@@ -100,7 +100,7 @@ def dynamics_of(in_plane):
 @pytest.mark.parametrize("in_plane", [True, False])
 def test_the_derivative_of_dynamics_is_that_of_differences(in_plane):
     found, numbers, along = dynamics_of(in_plane)
-    moved, h = jax.jit(lambda s: found(jax.tree.map(lambda x, d: x + s * d, numbers, along))), 1e-5
+    moved, h = quickly_compiled(lambda s: found(jax.tree.map(lambda x, d: x + s * d, numbers, along))), 1e-5
     slope = jax.jvp(moved, (0.0,), (1.0,))[1]
     np.testing.assert_allclose(slope, (moved(h) - moved(-h)) / (2 * h), rtol=1e-7, atol=1e-7)
 
@@ -116,10 +116,11 @@ def test_derivatives_take_numbers_of_any_form_and_type(in_plane, form):
         motion = spatial.kinematics(tree, values([0.0 * angle, angle]), values([0.0 * angle, angle]))
         return spatial.hybrid_dynamics(tree, motion, form([4, 0]), form([0, 1]), (True, False), gravity=10.0).tau[0]
 
+    slope = lambda form: quickly_compiled(jax.jacfwd(lambda angle: force(angle, form)))(0.3)
     with jax.numpy_dtype_promotion("standard"):
-        found = jax.jacfwd(force)(0.3, form)
+        found = slope(form)
     floats = lambda numbers: values([jnp.asarray(x, float) for x in numbers])
-    np.testing.assert_allclose(found, jax.jacfwd(force)(0.3, floats), rtol=1e-12)
+    np.testing.assert_allclose(found, slope(floats), rtol=1e-12)
 
 
 @pytest.mark.slow
@@ -128,11 +129,11 @@ def test_second_and_reverse_derivatives_of_dynamics(in_plane):
     found, numbers, along = dynamics_of(in_plane)
     moved, h = lambda s: found(jax.tree.map(lambda x, d: x + s * d, numbers, along)), 1e-5
     once = lambda s: jax.jvp(moved, (s,), (1.0,))[1]
-    rate = jax.jit(once, compiler_options=LEGACY)
-    curvature = jax.jit(lambda s: jax.jvp(once, (s,), (1.0,))[1], compiler_options=LEGACY)(0.0)
+    rate = jax.jit(once)
+    curvature = jax.jit(lambda s: jax.jvp(once, (s,), (1.0,))[1])(0.0)
     np.testing.assert_allclose(curvature, (rate(h) - rate(-h)) / (2 * h), rtol=1e-6, atol=1e-6)
     weights = np.random.default_rng(5).normal(size=curvature.shape)
-    back = jax.jit(jax.grad(lambda numbers: weights @ found(numbers)), compiler_options=LEGACY)(numbers)
+    back = jax.jit(jax.grad(lambda numbers: weights @ found(numbers)))(numbers)
     total = sum(jnp.sum(back[name] * d) for name, d in along.items())
     np.testing.assert_allclose(total, weights @ rate(0.0), rtol=1e-12)
 

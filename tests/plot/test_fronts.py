@@ -54,7 +54,7 @@ def test_a_third_objective_has_a_panel_of_its_own():
 @pytest.mark.parametrize(("width", "columns"), [(85, 1), (120, 2), (180, 3)])
 def test_panels_with_colour_bars_have_room_in_print(tmp_path, width, columns):
     figure = trade_offs(made("NSGA-II", 4, ("speed", "cost", "mass")))
-    save(figure, tmp_path / "front.png", width_mm=width)
+    save(figure, tmp_path / "front.png", width_mm=width, dpi=80)
     figure.draw_without_rendering()
     panels = [ax.bbox for ax in figure.axes[:3]]
     assert all(box.width > 15.0 / 25.4 * figure.dpi for box in panels)
