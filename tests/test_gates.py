@@ -30,6 +30,7 @@ def test_growth_of_memory_is_that_of_the_later_half(monkeypatch, calls, growth):
     assert len(run) == calls and row.measured.startswith(f"{growth:g}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [scans.QUICK, stores.REQUEST])
 def test_the_runs_of_the_gates_last_until_their_measure_has_a_value(run):
     slowest = ensemble(Bungee(), {"mass": [100.0], "stiffness": [15.0]}, **run)

@@ -273,6 +273,7 @@ def test_measures_of_one_run_are_checked_too():
         simulate(Prosthesis(), observe="order", strides=3)
 
 
+@pytest.mark.slow
 def test_names_of_dimensions_are_taken_only_in_runs_that_have_them():
     walk = simulate(RigidWalker(), observe=lambda run: {"foot": run["theta_1"].min()}, duration=0.1)
     assert walk.foot.dims == ()
@@ -306,6 +307,7 @@ def test_dimensions_have_names_of_their_own():
         Measure("map", lambda run: run["x"], "m", "a map", dims=("a", "b", "a"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["", "a/b", ".", "..", ".jaxgait", "zarr.json"])
 def test_nothing_has_a_name_that_a_store_cannot_hold(name):
     """A store with "a/b" ended in a KeyError after all its runs; ".." was another folder."""

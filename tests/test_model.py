@@ -389,6 +389,7 @@ def test_silent_mistakes_raise(model, message):
         simulate(model, samples=2, scheme="EventDriven")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "others",
     [
@@ -482,6 +483,7 @@ def test_components_of_the_state_with_one_name_are_an_error():
 _SPEED = {"speed": Variable("m/s", "speed")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("outputs", "declared", "message"),
     [

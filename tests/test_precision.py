@@ -396,6 +396,7 @@ print(subprocess.run([sys.executable, "-c", read], capture_output=True, text=Tru
 """
 
 
+@pytest.mark.slow
 def test_a_model_of_a_script_can_go_to_another_process():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "float64", done.stderr

@@ -71,6 +71,7 @@ def test_independent_parts_keep_their_order_and_compute_in_float64(processes, tm
     assert 0.5 <= part.seconds["slow"] < 5.0 and not multiprocessing.active_children()
 
 
+@pytest.mark.slow
 def test_warnings_of_a_part_are_those_of_the_caller(processes, tmp_path, capfd):
     with (
         pytest.warns(IncompleteRun, match="^2 of 3 walks fell$"),
@@ -80,6 +81,7 @@ def test_warnings_of_a_part_are_those_of_the_caller(processes, tmp_path, capfd):
     assert "walks fell" not in capfd.readouterr().err, "a process of its own would print it with a line of its code"
 
 
+@pytest.mark.slow
 def test_the_first_failure_stops_the_others(processes, tmp_path):
     begin = time.monotonic()
     with (

@@ -93,12 +93,14 @@ def test_a_derivative_evaluates_the_function_once_and_no_derivative_of_its_jacob
     assert program(x) == 1 and program(jax.jacfwd(x)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("derivative", [jax.jacfwd, jax.jacrev, lambda f: jax.jit(jax.grad(lambda r: f(r).sum()))])
 def test_derivatives_of_the_jacobian_are_unknown_and_those_of_the_root_are_not(derivative):
     assert not np.isfinite(derivative(lambda r: solve(r, 0.5).jacobian)(2.0)).any()
     assert np.isfinite(derivative(lambda r: solve(r, 0.5).x)(2.0)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("through", ["scan", "cond"])
 def test_a_jacobian_that_is_passed_on_but_not_used_spoils_no_derivative(through):
     """Reverse mode passes zeros through what a loop or a branch returns, also of parts that nobody reads."""
@@ -114,6 +116,7 @@ def test_a_jacobian_that_is_passed_on_but_not_used_spoils_no_derivative(through)
     assert np.isfinite(expected[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("derivative", [jax.jacfwd, jax.jacrev, jax.hessian])
 def test_what_a_root_is_given_but_does_not_depend_on_has_a_derivative_of_zero(derivative):
     """Such as the timing of a jump, of which its crouch is independent."""
@@ -202,6 +205,7 @@ def test_both_drivers_take_the_same_steps():
 SCALES = [(1.0, 1.0), (1.0, 1e-17), (1e20, 1e-3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", SCALES)
 @pytest.mark.parametrize("columns", SCALES)
 def test_both_drivers_find_roots_in_any_units(rows, columns):

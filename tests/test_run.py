@@ -81,6 +81,7 @@ class Pair(Model):
         return {}
 
 
+@pytest.mark.slow
 def test_a_tuple_as_state_runs_and_scans_from_named_components():
     run = jaxgait.simulate(Pair(), samples=4)
     assert run.state_0.attrs == {"units": "m", "long_name": "position"}
@@ -118,6 +119,7 @@ def test_a_duration_in_milliseconds_is_noticed():
         Sampling.of(Bungee(), None, 20000.0, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True])
 def test_outputs_from_a_sample_on_are_a_part_of_all_of_them(shared):
     calls = []

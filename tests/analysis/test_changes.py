@@ -32,6 +32,7 @@ logistic = lambda model, z: model.a * z * (1.0 - z)
 pitchfork = lambda model, z: model.a * z - z**3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [0.05, 0.07, 0.25])
 @pytest.mark.parametrize("more", [0, 1])
 @pytest.mark.parametrize("one", [logistic, pitchfork])

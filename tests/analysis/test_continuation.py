@@ -70,6 +70,7 @@ def test_branch_switching_and_the_second_doubling(branch):
     np.testing.assert_allclose(points, [DOUBLING_OF_DOUBLED], atol=LOCATED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [0.41, 0.5, 1.5])
 @pytest.mark.parametrize("steepness", [-2.0, 2.0])
 def test_branches_are_switched_where_the_single_gait_depends_strongly_on_the_parameter(steepness, end):
@@ -106,6 +107,7 @@ def test_curve_of_period_doublings(branch):
     np.testing.assert_allclose(curve.multipliers[:, 0], -1.0, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [-0.40, -0.37, -0.33])
 def test_a_bifurcation_at_zero_is_found(start):
     logistic = lambda model, z: (3.0 + 0.5 * jnp.sin(3.0 * model.b)) * z * (1.0 - z)

@@ -160,6 +160,7 @@ def test_no_more_lanes_are_computed_than_members_need(monkeypatch, count, lanes,
 CUBIC = Family(cubic, None, lambda model, member, p: member * p, np.ones(1), lanes=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [-0.3, -0.6, -0.66, -0.6666])
 @pytest.mark.parametrize("step", [0.1, 0.2, 0.29, 0.35, 0.4, 0.5, 0.8, 2.0])
 def test_a_branch_does_not_go_over_to_another_one(start, step):

@@ -107,11 +107,13 @@ def test_known_indices_lie_in_their_intervals(found):
     assert found.attrs["members"] == 1024 * 5 and list(found.parameter_unit.values) == ["m", "1", "1"]
 
 
+@pytest.mark.slow
 def test_an_interval_below_zero_is_warned_of():
     with pytest.warns(UserWarning, match=r"of value, .* of z is -0\.12 \(-0\.23 to -0\.018\)\. Give a larger count"):
         sobol_indices(Function(), BOX, "value", count=256, **QUICK)
 
 
+@pytest.mark.slow
 def test_indices_of_part_of_the_sample_and_those_that_it_leaves_open_are_warned_of():
     rare = Measure("rare", lambda run: jnp.exp(4.0 * _half(run) * run.model.z), "1", "a few large values")
     with pytest.warns(UserWarning) as caught:
@@ -140,6 +142,7 @@ def test_ranges_may_be_pairs():
     np.testing.assert_array_equal(by_name.total, pairs.total)
 
 
+@pytest.mark.slow
 def test_ranges_may_be_logarithmic_and_labelled():
     """Of a product of two parameters, as of a sum of logarithms, each has half."""
     box = {"x": Log(*(xr.DataArray(x, attrs={"units": "km"}) for x in (1e-5, 1e-2))), "y": Log(1e-3, 1.0)}
@@ -177,6 +180,7 @@ def test_integers_have_indices_without_slopes_and_the_ensemble_may_have_a_store(
         np.testing.assert_allclose(one.slope.sel(measure="plane"), [2.0, 1.0])
 
 
+@pytest.mark.slow
 def test_members_that_ended_early_count_where_the_measure_is_defined():
     box, run = {"x": (0.0, 1.0), "y": (0.0, 1.0)}, {"count": 16, "local": False} | QUICK
     found = sobol_indices(Ending(), box, ["first", "minus"], **run)

@@ -140,6 +140,7 @@ class Started(Oscillator):
         return free._replace(v=free.v + jnp.where(t > self.onset, 4.0, 0.0) / self.mass)
 
 
+@pytest.mark.slow
 def test_a_time_at_which_a_law_jumps_is_fitted_although_nothing_has_a_slope_by_it():
     truth = simulate(Started(onset=1.2), samples=60).x
     box, run = {"onset": (0.0, 2.5), "stiffness": (6.0, 10.0)}, {"output": "x", "samples": 60, "starts": 2}
@@ -224,6 +225,7 @@ class Turned(Started):
         return y._replace(x=y.v, v=(push - self.stiffness * y.x) / self.mass)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "box", "gradient"),
     [(Turned(onset=0.0), (-1.0, 1.0), "auto"), (Turned(onset=0.51, step=1.0), (0.0, 2.5), "differences")],
@@ -386,6 +388,7 @@ def test_an_exact_curve_gives_its_parameters_back(jump):
     assert float(jump.ends.squares.max()) < 1e-6
 
 
+@pytest.mark.slow
 def test_replicates_weigh_as_their_means_do(jump, height):
     """Two values at each time are worth their mean with the noise over the root of two."""
     rng, at = np.random.default_rng(1), np.arange(81) / 10
@@ -401,6 +404,7 @@ def test_replicates_weigh_as_their_means_do(jump, height):
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_noise_is_estimated_in_any_unit_of_the_curve(height):
     """Slopes of squared nanometres per box, in square metres, looked like zero at the start."""
     at, errors = np.arange(81) / 10, []

@@ -80,6 +80,7 @@ def test_starts_that_end_at_fits_as_good_are_named(estimated, bend, alike):
     assert len(messages(got, "the data do not tell these fits apart")) == alike
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("one",), ("one", "two")])
 def test_the_gait_is_judged_with_the_model_s_own_tolerances(names):
     """As in tests/optimization/test_recheck.py: coarse steps amplify a weakly damped oscillation."""

@@ -189,6 +189,7 @@ def _stacked(theta):
     return np.concatenate([x, (energy(theta, START[1]) - E.values) / SIZE[1]])
 
 
+@pytest.mark.slow
 def test_two_outputs_determine_together_what_each_leaves_open(swung):
     """The position determines the ratio of stiffness and mass, the energy the stiffness; SciPy fits the closed form."""
     for one in swung.problem.trials:

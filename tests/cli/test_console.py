@@ -140,6 +140,7 @@ def test_what_is_no_command_is_one_line(command, output, capsys):
     assert "--help" in message
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not pathlib.Path("/dev/full").exists(), reason="no such file here")
 @pytest.mark.parametrize("command", ["--version", "motion --json -"])
 def test_a_full_disk_behind_the_standard_output_is_one_line(command):

@@ -427,6 +427,7 @@ class Expecting(Oscillator):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gradient", ["of entire runs", "through the periodic gait (implicit differentiation)"])
 def test_a_best_design_that_is_not_realistic_is_said_after_any_search(gradient):
     found = dataclasses.replace(searched(), model=Expecting(), best={"stiffness": 8.0}, gradient=gradient)

@@ -112,6 +112,7 @@ def test_measures_that_the_sampling_forbids_are_named():
     assert none == (None, {})
 
 
+@pytest.mark.slow
 def test_a_scan_of_a_model_without_measures_points_to_time_histories(capsys):
     sampling = {"strides": None, "duration": 0.1, "samples": 4}
     for kept, said in ((False, "Oscillator has no measures: give --trajectories"), (["x"], "")):

@@ -141,6 +141,7 @@ def test_an_interruption_without_a_store_says_what_is_lost(monkeypatch, capsys):
     assert "0 of 1 block is done, which only a store (store=..., " in stopped(GRID, 130, capsys)
 
 
+@pytest.mark.slow
 def test_precision_and_damage_are_said(tmp_path, capsys):
     place = tmp_path / "scan.zarr"
     command = [*GRID, "--store", str(place)]

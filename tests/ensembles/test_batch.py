@@ -142,6 +142,7 @@ def name_of(monkeypatch, tmp_path):
     return observe
 
 
+@pytest.mark.slow
 def test_programs_that_differ_have_different_names_on_disk(name_of):
     """A name that two programs share would give the results of the one for the other."""
     model, plain = Bungee(), {"duration": 1.0, "samples": 8}
@@ -155,6 +156,7 @@ def test_programs_that_differ_have_different_names_on_disk(name_of):
     assert len({*names, *(name_of(lambda m=m: simulate(m, **plain)) for m in others)}) == len({*names}) + len(others)
 
 
+@pytest.mark.slow
 def test_ensembles_that_differ_have_different_names_on_disk(name_of):
     model, members = Bungee(), {"mass": [60.0, 70.0]}
     first, second = list(known(model))[:2]

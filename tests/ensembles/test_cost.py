@@ -30,6 +30,7 @@ def test_an_estimate_runs_a_sample_and_counts_the_blocks_of_a_store(tmp_path):
         estimate(Oscillator(mass=80.0), MEMBERS, **REQUEST, batch=8, store=place)
 
 
+@pytest.mark.slow
 def test_the_first_blocks_of_a_process_do_not_count(monkeypatch):
     real, own = cost._timed, lambda *request: (real(*request)[0], next(times))
     monkeypatch.setattr(cost, "_timed", own)

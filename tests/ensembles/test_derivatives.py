@@ -49,6 +49,7 @@ class Gradually(Thrown):
         return jnp.clip(x / 0.4 + 0.5, 0.0, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [Thrown(), Gradually()])
 def test_derivatives_that_lack_the_motion_of_a_jump_contradict_the_values(model, recwarn):
     """The force does not change when the position is passed, but the drag does."""

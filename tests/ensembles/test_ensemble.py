@@ -420,6 +420,7 @@ def test_counts_have_no_gradient():
         driver.plan_of({**request, "observe": [count, end]})
 
 
+@pytest.mark.slow
 def test_derivatives_through_explicit_steps_of_a_stiff_model_are_warned_of(recwarn):
     class Stiff(Oscillator):
         numerics = Numerics(stiff=True)

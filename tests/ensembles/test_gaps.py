@@ -50,6 +50,7 @@ class Waiting(Pushed):
         return Point(1e30, 0.0)  # as the time of what never happens
 
 
+@pytest.mark.slow
 def test_members_that_grow_without_bound_are_counted(tmp_path):
     growth = {"growth": [1e3, -1.0, *[1e3] * 9]}
     said = r"^x of Pushed grows without bound in 10 members: a force may have the wrong sign$"

@@ -91,6 +91,7 @@ def searches():
     return [optimize(Bungee(), over={"stiffness": box}, **task) for box in (Log(1.0, 1e3), (15.0, 40.0))]
 
 
+@pytest.mark.slow
 def test_the_result_is_in_the_unit_of_the_parameter(searches):
     """Its multiplier, curvature and tolerances are those of a linear search."""
     found, linear = searches

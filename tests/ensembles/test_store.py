@@ -422,6 +422,7 @@ def test_what_cannot_be_checked_is_not_without_damage(copy, place, error, messag
         damaged(copy.with_name("typo.zarr") if place == "typo" else copy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["zarr.json", "mass/zarr.json", "lowest/zarr.json", ".jaxgait/manifest.jsonl", ".jaxgait/labels.json"]
 )
@@ -449,6 +450,7 @@ def test_a_store_whose_blocks_cannot_be_checked_is_damaged(copy, whole, harm):
         assert DAMAGED in open_result(copy).encoding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", ["no folder", "no chunk", "other bytes"])
 def test_a_damaged_coordinate_is_named_and_written_again(copy, whole, harm):
     chunk = copy / "mass" / "c" / "0"
@@ -819,6 +821,7 @@ def test_a_block_that_raises_stops_the_scan_and_names_itself(tmp_path, monkeypat
     assert blocks_done(tmp_path / "scan.zarr") == 3
 
 
+@pytest.mark.slow
 def test_measures_in_another_order_are_the_same_scan(tmp_path):
     ask = {"duration": 2.0, "samples": 10, "store": tmp_path / "scan.zarr"}
     ensemble(Bungee(), MEMBERS, observe=["peak_rope_force", "clearance"], **ask)
@@ -848,6 +851,7 @@ def test_the_error_of_a_truncated_file_names_the_store_and_the_repair(copy):
         open_result(copy)
 
 
+@pytest.mark.slow
 def test_a_scan_with_a_store_has_several_blocks(tmp_path, monkeypatch):
     """On CPUs, so that an interruption loses little. All blocks have one length."""
     monkeypatch.setattr(machine, "on_cpu", lambda: True)

@@ -42,6 +42,7 @@ def test_upright_bodies_have_a_yaw_and_no_roll(compiled, pitch):
     np.testing.assert_allclose(spatial.rotation_of_rpy(*found), R, atol=1e-12)  # cos(pi / 2) is 6e-17
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "atol"), [("float64", 1e-14), ("float32", 1e-6)])
 @pytest.mark.parametrize("short", [0.0, 1e-11, 1e-6])
 def test_angles_near_an_upright_pitch_give_the_rotation_back(kind, atol, short):

@@ -140,6 +140,7 @@ def test_a_model_keeps_prescribed_motions_and_frees_the_other_foot():
         TreeModel(compass(), drives=pins, start_rates={"stance.x": 0.1})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [np.array, jnp.array])
 def test_velocities_before_an_impact_may_be_whole_numbers_and_arrays_of_numpy(form):
     about_centre = np.diag([1.0, 1.0, 0.0]) / 12  # a rod of 1 kg and 1 m, level, that falls at 2 m/s on its end

@@ -97,6 +97,7 @@ def dynamics_of(in_plane):
     return found, numbers, jax.tree.map(lambda x: rng.normal(size=np.shape(x)), numbers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_plane", [True, False])
 def test_the_derivative_of_dynamics_is_that_of_differences(in_plane):
     found, numbers, along = dynamics_of(in_plane)
@@ -105,6 +106,7 @@ def test_the_derivative_of_dynamics_is_that_of_differences(in_plane):
     np.testing.assert_allclose(slope, (moved(h) - moved(-h)) / (2 * h), rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_plane", [True, False])
 @pytest.mark.parametrize("form", [tuple, jnp.asarray, jnp.float32])
 def test_derivatives_take_numbers_of_any_form_and_type(in_plane, form):

@@ -315,6 +315,7 @@ def mutations(draw):
     return raw
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(raw=mutations())
 def test_a_mutated_file_is_a_drive_near_the_truth_or_one_error(tmp_path, raw):

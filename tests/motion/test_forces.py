@@ -127,6 +127,7 @@ def test_units_between_blanks_must_be_complete(tmp_path):
         _read(tmp_path, "\n".join(lines), "plate.txt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [5, 60])
 def test_a_gap_of_a_force_is_not_an_unloaded_plate(tmp_path, lost):
     """Missing rows and empty cells leave no dent in the force; a plate may have blanks while nobody is on it."""
@@ -175,6 +176,7 @@ def steps(w, shares):
     return measure([walker_recording(w, forces=tuple(plates))], mass=walker.MASS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.15, 0.5])
 def test_a_foot_on_two_plates_makes_one_step(share):
     w = walker.walker(duration=5.0)

@@ -88,6 +88,7 @@ def _lags(trial: Recording, side: str, options: Options) -> list[str]:
     return [x for x in leg_warnings.marker_warnings(leg_of(trial, side, options), options, 1.15) if " lags the " in x]
 
 
+@pytest.mark.slow
 @needs_raw
 @pytest.mark.parametrize("late", [-0.03, 0.0, 0.03])
 @pytest.mark.parametrize("name", [*MEASURED, "subject01_walk1.trc"])

@@ -58,6 +58,7 @@ FILES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_angles_of_plug_in_gait_are_read_as_angles_and_not_as_markers(name, tmp_path):
     """They were markers, beside which a body had no size, or which made no leg."""

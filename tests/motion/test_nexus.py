@@ -59,6 +59,7 @@ def same(found: Recording, right: Recording, side: str):
         np.testing.assert_allclose(walk.dynamics.peaks[name], ends, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("on_the_plates", "sign"), [(True, "negative"), (False, "positive")])
 def test_an_export_gives_the_walk_and_the_joint_loads_of_the_c3d_file(trial, tmp_path, on_the_plates, sign):
     found = read(tmp_path, walker.nexus(trial, on_the_plates))

@@ -224,6 +224,7 @@ def test_what_is_wrong_with_plates_is_said(changes, message):
     assert any(re.search(message, line) for line in walk.warnings), walk.warnings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [10.0, 50.0])
 @pytest.mark.parametrize("written", [0.0, np.nan, 9.0])
 def test_a_centre_of_pressure_that_faint_forces_lack_is_that_of_the_firm_ones(written, least):
@@ -263,6 +264,7 @@ def test_forces_of_a_plate_that_is_not_zeroed_are_not_added_up():
     assert walk.mean["ground_y_N"].max() == pytest.approx(sound.mean["ground_y_N"].max() + 20.0, abs=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mass", [5.0, 40.0, 280.0])
 def test_a_mass_that_the_plates_do_not_carry_is_warned_of(mass):
     walk = measure([recording()], mass=mass)

@@ -89,6 +89,7 @@ def test_the_same_recording_twice_is_told_apart_by_what_it_is():
     assert len(together([body, dataclasses.replace(body)])) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["coming_from/opensim.md", "your_capture.md"])
 def test_pages_measure_recordings(page, tmp_path, monkeypatch):
     """Their blocks that read recordings, with files of a synthetic walker."""

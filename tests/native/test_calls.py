@@ -101,6 +101,7 @@ def test_an_unknown_interface_leaves_programs_to_xla_with_one_warning(monkeypatc
         calls.available.cache_clear()
 
 
+@pytest.mark.slow
 def test_all_machine_code_can_be_released():
     script = """
 import gc, jax.numpy as jnp

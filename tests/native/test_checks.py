@@ -29,6 +29,7 @@ def in_a_loop(x):
     return jax.lax.scan(lambda c, part: (c, checked(part)), 0, x.reshape(2, -1))[1].reshape(x.shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transformed", [checked, jax.vmap(checked), pushed, jax.vmap(pushed), in_a_loop])
 def test_only_assured_checks_are_left_out(transformed):
     count = lambda *assured: jax.jit(native(transformed, assured=assured)).lower(X).as_text().count("python")

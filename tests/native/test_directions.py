@@ -99,6 +99,7 @@ def remembered(length):
     return jax.lax.while_loop(lambda c: c[0] < 2.0 * length, step, (0.0, 0.3 * length, 0.0, jnp.zeros(3), 0))[1:4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [swing, sampled, refined, chosen, remembered])
 def test_the_bits_are_those_of_unrolled_code(function):
     same_bits(along(function, 9), jnp.linspace(0.5, 3.0, MEMBERS))

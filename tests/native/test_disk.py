@@ -73,6 +73,7 @@ print(round(abs(complex(compiled(lambda x: jnp.linalg.eigvals(x).sum(), turn)(tu
 """
 
 
+@pytest.mark.slow
 def test_a_program_from_disk_finds_the_linear_algebra_that_it_calls(cache):
     """JAX loads LAPACK where it lowers a call of it, which the second process never does."""
     env, outputs = {**os.environ, "JAXGAIT_CACHE": str(cache)}, []

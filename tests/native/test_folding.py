@@ -59,6 +59,7 @@ def test_infinite_numbers_times_zero_are_nan_except_in_finite_functions():
     assert np.isnan(run(assuming_finite(undetermined))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [

@@ -179,6 +179,7 @@ def test_all_expansions_are_in_the_table():
 SPECIAL = (0.0, 1.0, 0.5, 2.0, 3.0, 2.5, 1e-30, 1e30, 1e10, 89.5, 150.0, 711.0, 1100.0, np.inf, np.nan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("how", ["kernel", "xla"])
 def test_ends(how, dtype):

@@ -168,6 +168,7 @@ def old(tmp_path_factory):
     return names(user(tmp_path_factory.mktemp("old")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "after", "changed"),
     [
@@ -270,6 +271,7 @@ def test_sets_in_their_own_elements_have_no_identity():
     assert identity_of(one, own=True) != identity_of(other, own=True)  # by everything else
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ENCLOSED)
 def test_values_may_be_deep(kind):
     whole = [deep(kind, x) for x in (1.0, 1.0, 2.0)]
@@ -566,6 +568,7 @@ print(json.dumps([len(made), results]))
 """
 
 
+@pytest.mark.slow
 def test_a_second_process_traces_only_what_has_changed(tmp_path):
     env = {**os.environ, "JAXGAIT_CACHE": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
 

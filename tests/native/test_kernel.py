@@ -137,6 +137,7 @@ EXTREMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("members", range(1, 18))
 def test_nan_stays_in_extremes_of_members(members, dtype):
@@ -156,6 +157,7 @@ def test_nan_stays_in_extremes_of_members(members, dtype):
                 np.testing.assert_array_equal(found[name], exact(*x), err_msg=f"{name} {where} {poisoned}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("members", [1, 2, 5, 8, 9, 10, 16, 17])
 def test_extremes_over_members_are_left_to_xla_as_they_are(members, dtype):
@@ -193,6 +195,7 @@ def polynomial(x, a):
     return y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directions", [2, 3, 8])
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("members", [3, 8, 21])

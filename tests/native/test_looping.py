@@ -256,6 +256,7 @@ def test_derivatives_outside_raise():
             transformed(lambda a: looped(root)(a)[0])(2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adaptive", [True, False])
 def test_a_stock_call_of_diffrax(adaptive):
     """Samples, an event and steps of any length: a pendulum that stops where it comes to a height.
@@ -288,6 +289,7 @@ def test_a_stock_call_of_diffrax(adaptive):
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-7 if adaptive else 1e-11)
 
 
+@pytest.mark.slow
 def test_derivatives_in_reverse_are_left_to_xla():
     """Of ten steps of Euler's method here, whose derivative is known exactly."""
 
@@ -425,6 +427,7 @@ def test_long_programs_are_left_to_xla(monkeypatch):
             assert "a kernel of" in explain(nested, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [Bungee(), Prosthesis(), TreeModel([Link("leg", None, hinge((0, 1, 0)), mass=1.0)])])
 def test_mechanisms_have_few_operations_for_each_value_read(model, monkeypatch):
     """Programs with many are left to XLA as too long, without being read."""
@@ -441,6 +444,7 @@ def test_mechanisms_have_few_operations_for_each_value_read(model, monkeypatch):
     assert ratios and max(ratios) < 0.75 * UNREADABLE
 
 
+@pytest.mark.slow
 def test_implicit_steps_of_states_that_are_not_split_into_scalars_are_a_kernel():
     """The factors of their linear systems have operations of their own in kernels."""
 

@@ -12,6 +12,7 @@ from tests.native.programs import tower
 X = jnp.linspace(0.1, 2.0, 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", [1, 1.0])
 @pytest.mark.parametrize("other", [2, 2.0, 3.0])
 def test_divisors_of_users_are_unchanged(one, other):

@@ -39,6 +39,7 @@ def written(e):
     return ptx.written(e.params["code"].it.threads, e.params["members"], shared, sizes)[1]
 
 
+@pytest.mark.slow
 @needs_assembler
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_assembler_takes_all_kernels(name):

@@ -137,6 +137,7 @@ def test_every_operation_becomes_part_of_a_kernel():
         assert explain(run, *start).startswith("a kernel of "), name
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(["float64", "float32"]))
 def test_random_programs_of_all_types_are_those_of_jax(seed, dtype):

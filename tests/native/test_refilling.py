@@ -60,6 +60,7 @@ def same(found, expected):
         np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", [1, 8, 9, 61])
 @pytest.mark.parametrize("function", [sums, samples, triangles])
 def test_bits_are_those_of_vectors_that_wait(function, members, monkeypatch):

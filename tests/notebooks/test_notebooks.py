@@ -64,6 +64,7 @@ def shown(notebook: nbformat.NotebookNode) -> list[int]:
     return [sum("image/png" in d or film(d) for d in data(cell)) for cell in code_cells(notebook)]
 
 
+@pytest.mark.slow
 def test_a_first_picture_by_jaxgait_leaves_inline_plotting_on():
     first = "import xarray as xr\nfrom jaxgait.plot.histories import histories\n"
     first += "histories(xr.Dataset({'x': ('time', [0.0, 1.0])}, {'time': [0.0, 1.0]}));"

@@ -139,6 +139,7 @@ def test_samples_of_a_gait_may_be_too_far_apart_outside_the_box():
     assert np.isfinite(optimize(Paced(pace=0.4), maximize=near, **request).objective)  # 0.157 s apart
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gradient", ["run", "differences"])
 def test_searches_that_differ_in_numbers_only_share_one_program(gradient):
     traces = []

@@ -33,6 +33,7 @@ def test_limits_hold_in_the_scenario_where_they_are_hardest_to_keep():
     assert found.scenarios.limited_0.values == pytest.approx([0.7, 0.78, 0.73], abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "within"), [("COBYQA", 1e-6), ("adam", 1e-3), ("Nelder-Mead", 1e-4)])
 def test_other_methods_come_near(method, within):
     found = searched(method=method)

@@ -20,6 +20,7 @@ from tests.optimization.test_gradient_checks import Limited
 QUICK = {"progress": False, "duration": 1.0, "samples": 20}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["SLSQP", "COBYQA"])
 def test_a_limit_at_zero_holds_for_a_measure_of_any_size(method):
     tiny = Measure("tiny", lambda run: 1e-9 * (run.model.k - 1.0), "m", "a small distance")
@@ -46,6 +47,7 @@ def test_elements_of_an_array_share_their_magnitude_and_other_limits_keep_their_
     assert sized.with_magnitudes(values[:0]) == sized  # no run succeeded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "edge"), [("SLSQP", 1.9), ("SLSQP", 4.0), ("COBYQA", 1.9)])
 def test_rounding_errors_of_zero_meet_a_limit_at_zero(method, edge):
     """A slip that is zero, but for rounding, in most of the box (up to the edge) or all of it."""

@@ -285,6 +285,7 @@ def test_one_slope_that_is_not_finite_is_a_step_to_be_taken_back():
         )
 
 
+@pytest.mark.slow
 def test_a_scheme_without_derivatives_is_searched_without(monkeypatch):
     monkeypatch.setattr(Smooth, "no_gradient", "for this test")
     found = optimize(Oscillator(), maximize="excursion", over={"k": (0.3, 2.5)}, starts=1, strides=4, progress=False)

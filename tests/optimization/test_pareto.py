@@ -136,6 +136,7 @@ def test_the_two_ways_agree(front_of, swapped):
     assert many.sizes["evaluation"] == 24 * 20 and many["tried.on_front"].sum() == many.sizes["point"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", pareto.FRONT_METHODS)
 def test_failed_and_beaten_members_are_never_on_it(front_of, swapped, method):
     """Runs fail in a band across the front, and gaits are not stable in another."""
@@ -180,6 +181,7 @@ def test_what_costs_an_end_nothing_is_taken_however_little_it_gains(front_of, sh
         np.testing.assert_allclose([found.k[0], found.c[0]], [k, 0.2], atol=1e-2)
 
 
+@pytest.mark.slow
 def test_a_piece_that_no_sweep_reaches_is_found_from_a_start_there(front_of, swapped):
     """Runs fail on both sides of a band of k; only a start inside it leads to the front there."""
     ditches = lambda x: np.full(3, np.nan) if 0.3 < x[0] < 0.49 or 0.51 < x[0] < 0.7 else swapped(squares)(x)

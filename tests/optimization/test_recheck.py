@@ -32,6 +32,7 @@ def test_the_best_gait_is_judged_with_the_model_s_own_tolerances():
     assert again.disagreement in said and any("be unstable: largest Floquet multiplier 0.984" in text for text in said)
 
 
+@pytest.mark.slow
 def test_a_front_warns_of_gaits_that_are_unstable_with_the_model_s_own_tolerances():
     """Coarse implicit steps damp an oscillation that grows slowly."""
     growing = with_parameters(Oscillator(), {"c": -3e-4})
@@ -48,6 +49,7 @@ def test_the_tolerance_that_is_coarser_is_named():
     assert Finer.of(task) is None and finer.instead == "with atol=1e-10 instead of 0.001"
 
 
+@pytest.mark.slow
 def test_one_program_serves_all_tolerances_unless_code_branches_on_a_number():
     """Then it is compiled for the own numbers alone."""
     seen: list[str] = []

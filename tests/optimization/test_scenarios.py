@@ -50,6 +50,7 @@ def test_the_heaviest_governs_the_worst_case():
     assert found.gradient == "through the whole run, since Bungee is not driven with a period; worst of 3 scenarios"
 
 
+@pytest.mark.slow
 def test_the_expected_value_is_that_of_the_single_jumps_whatever_their_order():
     weights = np.array([1.0, 2.0, 5.0])
     found = optimize(Bungee(), **ROPE, across=MASSES, weights=weights, **QUICK)
@@ -105,6 +106,7 @@ ONE_BURSTS = {"c": [-150.0, 0.8]}
 """With the first damping a swing grows beyond all numbers within one stride, whatever the stiffness."""
 
 
+@pytest.mark.slow
 def test_which_scenario_has_no_gait_is_said():
     model = Oscillator()
     space, goal = Space(model, {"k": (0.5, 2.5)}), Goal.of(model, SWINGS["maximize"], SWINGS["subject_to"])

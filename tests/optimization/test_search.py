@@ -119,6 +119,7 @@ def test_a_failed_last_try_does_not_take_the_gait_that_was_found():
     assert len(calls) > 1 and found.valid and found.values == 2.0 and found.slopes == 1.0
 
 
+@pytest.mark.slow
 def test_a_gait_that_no_walk_stays_on_is_no_optimum():
     """Without damping the gait is found but not stable; the optimum is where it becomes so."""
     found = optimize(
@@ -139,6 +140,7 @@ def test_a_gait_that_no_walk_stays_on_is_no_optimum():
     assert accepted.ends.multiplier.min() > 1.0
 
 
+@pytest.mark.slow
 def test_runs_have_no_multipliers_that_a_stability_could_limit():
     task = {"minimize": "peak_rope_force", "over": {"stiffness": (15.0, 60.0)}, "stability": 0.9}
     with pytest.raises(ValueError, match=r"stability=0\.9 limits the multipliers of a gait, which runs do not have"):

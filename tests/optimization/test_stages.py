@@ -38,6 +38,7 @@ def test_each_stage_goes_on_from_the_optimum_before(tmp_path):
     assert json.loads((tmp_path / "found.json").read_text())["stages"]["linear_drag"] == [4.0, 2.0, 1.0]
 
 
+@pytest.mark.slow
 def test_each_stage_begins_at_the_gait_of_the_one_before(monkeypatch):
     """At t = 0, x = (k - 1) / ((k - 1)^2 + c^2), and x' = c / ((k - 1)^2 + c^2)."""
     given, begun = [], design.begun

@@ -163,6 +163,7 @@ class Ramp(Model):
         return {"x": y["x"] + 0.0 * self.slope}
 
 
+@pytest.mark.slow
 def test_parameters_with_names_of_their_tables_keep_their_values():
     box = {"slope": (0.1, 0.4), "rate": (0.0, 1.0)}
     found = optimize(Ramp(), minimize="miss", over=box, starts=2, progress=False)

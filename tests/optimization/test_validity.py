@@ -68,6 +68,7 @@ def test_the_best_design_is_one_that_the_model_accepts(gradient):
     assert lost.any() and not found.history.allowed.values[lost].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gradient", ["gait", "run"])
 def test_a_corner_of_the_box_may_be_invalid(gradient):
     """The lowest corner (k = 1, c = 1.1) breaks the rule,."""

@@ -16,9 +16,14 @@ if FOUND is None or FOUND.origin is None:
 FOLDER = pathlib.Path(FOUND.origin).parent / "envs" / "mujoco" / "assets"
 
 LEGGED = ["hopper", "half_cheetah", "walker2d_v5", "ant", "humanoid"]
+LARGE = ["ant", "humanoid", "pusher_v5"]  # (whose equations take longest to compile)
 OTHERS = ["inverted_double_pendulum", "reacher", "pusher_v5"]
 ROUND = 1e-11  # relative to the largest acceleration: two recursions in double precision
 FORCES = mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT  # other laws there than here
+
+
+def marked(names):
+    return [pytest.param(name, marks=pytest.mark.slow if name in LARGE else ()) for name in names]
 
 
 def moving(robot):
@@ -38,7 +43,7 @@ def moving(robot):
     return data
 
 
-@pytest.mark.parametrize("name", LEGGED + OTHERS)
+@pytest.mark.parametrize("name", marked(LEGGED + OTHERS))
 @pytest.mark.filterwarnings("ignore:this TreeModel has nothing of:UserWarning")
 def test_joints_accelerate_as_in_mujoco(name):
     robot = mujoco.MjModel.from_xml_path(str(FOLDER / f"{name}.xml"))

@@ -80,6 +80,7 @@ def test_the_star_of_a_start_is_where_it_ended_not_its_best():
     plt.close("all")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [["stiffness"], list(BOX)])
 def test_a_long_objective_fits_its_axis(names):
     found = optimize(Bungee(), maximize="clearance", over={n: BOX[n] for n in names}, starts=1, iterations=1, **RUN)
@@ -92,6 +93,7 @@ def test_a_long_objective_fits_its_axis(names):
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_points_that_may_not_be_the_result_are_ringed():
     found = optimize(Bungee(), minimize="peak_rope_force", over=BOX, subject_to=["clearance >= 0"], starts=1, **RUN)
     history = found.history
@@ -104,6 +106,7 @@ def test_points_that_may_not_be_the_result_are_ringed():
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_tolerances_are_drawn_within_the_bounds_with_the_unit_of_the_loss():
     found = optimize(Bungee(), minimize="peak_rope_force", over=BOX, starts=1, iterations=2, **RUN)
     room, ridge = (

@@ -51,6 +51,7 @@ def test_a_third_objective_has_a_panel_of_its_own():
     plt.close(figure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "columns"), [(85, 1), (120, 2), (180, 3)])
 def test_panels_with_colour_bars_have_room_in_print(tmp_path, width, columns):
     figure = trade_offs(made("NSGA-II", 4, ("speed", "cost", "mass")))

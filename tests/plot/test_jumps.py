@@ -17,6 +17,7 @@ def walk():
     return simulate(RollingWalker(), duration=1.0, samples=400)
 
 
+@pytest.mark.slow
 def test_lines_are_split_where_one_of_them_jumps(walk):
     line = split_at_jumps(walk, ["stance", "x"])
     gaps = np.flatnonzero(np.isnan(line.stance))

@@ -123,6 +123,7 @@ def test_labels_of_ticks_do_not_overlap_in_print(tmp_path):
     assert len(boxes) == len(axes[0].get_xticks()), "an axis that falls keeps as many"
 
 
+@pytest.mark.slow
 def test_labels_in_print_are_no_longer_than_their_panels(tmp_path):
     """Also those without a unit, and those that fit on the screen, where letters are smaller next to the panels."""
     names = ["smoothed switch of the rear coil", "moment about the pivot A that the thigh applies to the knee (N m)"]
@@ -136,6 +137,7 @@ def test_labels_in_print_are_no_longer_than_their_panels(tmp_path):
     assert panels[0].get_ylabel().splitlines()[0] != names[0] and panels[1].get_ylabel().endswith("(N m)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "wide", "high"), [("pdf", 85, None), ("svg", 180.0, 120.0)])
 def test_a_picture_has_the_given_size_in_print(tmp_path, kind, wide, high):
     with style():

@@ -99,6 +99,7 @@ class WatchedFirst(Watched):
         return dict(reversed(super().transitions().items()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "fired"), [(Watched, [0, 1]), (WatchedFirst, [0, -1])])
 def test_the_order_is_that_of_declaration(kind, fired):
     runs = all_of(kind, height=HEIGHTS, scale=jnp.logspace(-3, 3, 40))
@@ -135,6 +136,7 @@ INTERVALS = jnp.linspace(0.1, 0.137, 16)  # s
 SCHEMES = {"explicit": None, "implicit": EventDriven(Ros4(), dt=1e-2)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES.keys())
 def test_two_clocks_tick_in_the_order_of_declaration_until_the_end(scheme):
     """The ninth tick is at the end of the first run, and counts."""

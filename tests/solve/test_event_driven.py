@@ -129,6 +129,7 @@ def test_samples_and_events_are_those_of_the_closed_form():
     np.testing.assert_allclose(run.v_after, -0.8 * run.v_before, atol=EXACT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [int, jnp.int32, jnp.float32])
 @pytest.mark.filterwarnings("ignore:.*float32:UserWarning")
 def test_numbers_of_any_type_are_computed_in_the_precision_of_the_run(number):
@@ -175,6 +176,7 @@ def test_an_end_that_is_not_recorded_is_a_status():
     assert list(run.event_name.values) == ["bounce"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [3, 46], ids=["in_flight", "at_a_bounce"])
 def test_a_run_that_fails_ends_where_it_failed(steps):
     """Its last state used to be one that the first transition's reset had changed."""
@@ -243,6 +245,7 @@ def test_terminations_that_are_not_transitions_raise():
         simulate(Sinking(), samples=2)
 
 
+@pytest.mark.slow
 def test_what_is_measured_until_an_early_end_has_a_gradient():
     """The ball thrown up reaches the ceiling, half a metre above its start, while it rises."""
     reached = Measure("reached", lambda run: run.trajectory.t_end, "s", "time at the ceiling", early=True)
@@ -382,6 +385,7 @@ class Wire(Bouncing):
         return {"wire": Transition(0, None, lambda t, y: 1.0 + self.speed**2 / 19.6 - 2e-5 - y.h, ends=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", [2, 40, 401])
 def test_the_longest_step_holds_however_dense_the_samples_are(samples):
     ball = Wire(height=1.0, speed=2.0)

@@ -24,6 +24,7 @@ def test_order_of_convergence(solver, problem):
     assert order_between(problem, solver(), steps) > solver.convergence_order - SLOPE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ours", "original"), ORIGINALS)
 def test_the_steps_are_those_of_the_original(ours, original):
     """Same steps, same states, same dense output, on Lorenz's equations."""

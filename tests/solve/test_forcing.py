@@ -32,6 +32,7 @@ def test_which_equations_depend_on_time():
     assert all(map(reads_time, (Jumper(), Prosthesis(), Exoskeleton(), Inchworm())))
 
 
+@pytest.mark.slow
 def test_a_creeper_repeats_with_its_gait_and_its_heartbeat():
     robot = Creeper()
     beat = simulate(robot, strides=4, samples=5)
@@ -48,6 +49,7 @@ def test_a_creeper_repeats_with_its_gait_and_its_heartbeat():
         assert jax.jit(lambda point: StroboscopicMap().start(robot, point).x)(z) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [Prosthesis(), Exoskeleton()])
 def test_driven_models_repeat(model, recwarn):
     warn_of_restart(model, 20, "it is a sample")

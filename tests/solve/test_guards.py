@@ -26,6 +26,7 @@ class Ceiling(Bouncing):
         return super().transitions() | {"passed": Transition(0, 0, lambda t, y: self.sign * (y.h - self.top))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "duration", "why"),
     [
@@ -116,6 +117,7 @@ def bouncing(reset: Callable[[Ball], Ball]) -> Bouncing:
     return type("Ours", (Bouncing,), {"transitions": lambda self: {"bounce": bounce}})(height=1.0, speed=0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reset",
     [
@@ -131,6 +133,7 @@ def test_a_reset_that_lets_a_guard_sink_is_noticed(reset):
     assert run.sizes["event"] == 1 and run.h[-1] < -1.0 and len(said) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("events", ["bounce", "counted", "kicked"])
 @pytest.mark.filterwarnings("error")
 def test_a_guard_that_may_sink_is_not_suspected(events):
@@ -158,6 +161,7 @@ class Jumping(Bouncing):
         return {"never": never, "bounce": bounce._replace(guard=lambda t, y: self.law(y.h))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "values"),
     [

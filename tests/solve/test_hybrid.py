@@ -184,6 +184,7 @@ STAY = 2 * (np.pi - np.arctan(OMEGA * SPEED / 9.8)) / OMEGA
 """Seconds of a ball, dropped from 1 m, on the spring."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("allowed", "status", "count"),
     [(4, Outcome.COMPLETED, 2), (3, Outcome.EVENT_LIMIT, 2), (2, Outcome.EVENT_LIMIT, 1)],
@@ -275,6 +276,7 @@ class Unmoved(Swinging):
         return {"passing": Transition(0, 1, self.passing, reset=same), "again": Transition(1, 0, self.passing)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "fired"), [(Twice, [0, 1]), (Unmoved, [0])])
 def test_a_transition_fires_once_at_an_instant(model, fired):
     """Whatever side of zero rounding puts its guard on; one that falls through zero with it is not lost."""

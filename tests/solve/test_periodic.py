@@ -207,6 +207,7 @@ def test_stroboscopic_map_of_a_driven_oscillator():
     assert float(curvature) == pytest.approx((2.0 * response**3).real, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("periods", "error"), [(1, 1e-8), (10, 2e-5), (20, 2e-3)])
 def test_multipliers_of_an_equilibrium_are_right(periods, error):
     """Nothing moves, so that the longest step alone resolves what a disturbance would do; errors as in docs/limits.md.

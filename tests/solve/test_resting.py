@@ -51,6 +51,7 @@ def run(model: Any, t_end: Scalar, events: int = 5) -> Any:
     return hybrid(model, events=events, t_end=t_end)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("residue", [0.0, 1.0])
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_a_body_without_rebound_does_not_fall_through_the_floor(precision, residue):
@@ -61,6 +62,7 @@ def test_a_body_without_rebound_does_not_fall_through_the_floor(precision, resid
     assert float(landed.y_end.z) == pytest.approx(0.0, abs=1e-6) and float(landed.y_end.v) == 0.0
 
 
+@pytest.mark.slow
 def test_members_without_rebound_end_at_their_landing():
     found = jax.vmap(lambda share: run(Body(share=share), 1.0))(jnp.array([0.0, -0.9]))
     np.testing.assert_array_equal(found.status, [Outcome.EVENTS_CROWDED, Outcome.COMPLETED])
@@ -111,6 +113,7 @@ class Landing(eqx.Module):
         return {name: Transition((0, 1), 1, guard, reset=stopped) for name, guard in guards.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [0, 1])
 def test_events_at_the_same_instant_are_one_stop(lost):
     landed = run(Landing(lost), 2.0)
@@ -128,6 +131,7 @@ class Undone(Body):
         return {"land": land, "again": land._replace(guard=lambda t, y: 2.0 * y.z)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_a_second_event_that_turns_a_guard_back_ends_the_run(precision):
     with use(precision):

@@ -63,6 +63,7 @@ AMPLITUDE = 2.00861986
 SLOW, HASTY = VanDerPol(slowness=10.0), PoincareMap(max_time=5.0)
 
 
+@pytest.mark.slow
 def test_a_return_may_take_as_long_as_the_model_suggests():
     """This gait has a period of 67 s."""
     found = fixed_point(PoincareMap(), SLOW, jnp.array([1.5]))
@@ -75,6 +76,7 @@ def test_a_return_may_take_as_long_as_the_model_suggests():
         PoincareMap(max_time=-1.0)
 
 
+@pytest.mark.slow
 def test_motions_that_take_too_long_are_not_taken_for_falls_in_silence():
     late = "it is not back after 5 s, the max_time"
     with pytest.warns(NoOrbit, match=rf"the motion from z0 does not return \({late}\): give a first guess"):

@@ -213,6 +213,7 @@ def swaying(scale, hidden):
     return diffrax.ODETerm(rates)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", [Rodas5P(), Rodas4(unrolled=False)])
 def test_positions_are_eliminated_first(solver):
     """The step and its derivatives are those of all linear equations together."""
@@ -241,6 +242,7 @@ def test_positions_are_leaves_whose_rates_are_leaves_too():
     assert rosenbrock._positions(lambda t, y: [t, y[0]], 0.0, [jnp.zeros(()), jnp.zeros(())]) == [(1, 0)]
 
 
+@pytest.mark.slow
 def test_derivatives_of_many_states_are_kernels():
     """Above `MAX_UNROLLED` numbers the factors have pivots: their tangents have a type that left robots to XLA."""
 

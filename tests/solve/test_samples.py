@@ -89,6 +89,7 @@ def test_second_derivatives_of_a_peak_are_those_of_the_motion():
     np.testing.assert_allclose(jax.jacfwd(jax.jacfwd(largest))(0.2), jax.jacfwd(jax.jacfwd(exact))(0.2), rtol=3e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["EventDriven", "Smooth"])
 def test_a_flag_is_watched_without_a_slope(scheme):
     assert (swings(scheme).right == 1).all()
@@ -138,6 +139,7 @@ def test_reverse_mode_has_derivatives_where_the_rates_have_none():
     assert reverse == pytest.approx(float(forward), rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["EventDriven", "Smooth"])
 def test_outputs_of_another_type_are_watched(scheme):
     class Single(Swinging):

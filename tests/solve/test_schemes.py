@@ -129,6 +129,7 @@ class SmoothlyThrown(Thrown):
         return Ball(y.v, -9.8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [[0], range(1), np.arange(1)], ids=str)
 def test_phases_may_be_any_sequence(source):
     model = type("Listed", (Thrown,), {"source": source})()

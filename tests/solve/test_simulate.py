@@ -69,6 +69,7 @@ class Rotor(Model):
         return {"z": 1j * y["z"]}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Complex dtype")  # of diffrax
 def test_a_state_keeps_its_type():
     """Complex numbers, and float32 in a function of the user's that JAX compiles."""

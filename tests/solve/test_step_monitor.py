@@ -95,6 +95,7 @@ def test_with_long_steps_event_times_are_as_accurate_as_states(solver):
     np.testing.assert_allclose(slopes, jax.jacfwd(_exact)(6.0), atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["Tsit5", "Verner8"])
 @pytest.mark.parametrize(
     "guard",

@@ -227,6 +227,7 @@ def test_blocks_do_not_shorten_the_steps(samples, steps):
     assert samples * blocks * length == steps and length <= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("separation", [0.0, 0.0105])
 def test_events_do_not_depend_on_the_sampling(separation):
     """Steps between samples are examined in blocks, in which a contact must touch at most once."""

@@ -51,6 +51,7 @@ class Torn(Stack):
         return State(y.v, y.x * jnp.ones(2))  # never
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [[1.0, 2.0], [1.0, 2.0, 3.0, 4.0]])
 @pytest.mark.parametrize("name", ["masses", "springs.stiffness"])
 @pytest.mark.parametrize("run", [simulate, lambda model, **span: ensemble(model, {"weights[0]": [0.5, 1.0]}, **span)])
@@ -72,6 +73,7 @@ def test_rates_of_another_length_name_the_array():
         simulate(Columns(masses=[1.0, 2.0]), samples=2)
 
 
+@pytest.mark.slow
 def test_an_array_of_another_length_that_the_equations_accept_is_no_error():
     run = simulate(with_parameters(Stack(), {"weights": (0.5, 0.5, 1.0)}), samples=2)
     np.testing.assert_allclose(run.x, simulate(Stack(), samples=2).x, rtol=1e-12)

@@ -147,6 +147,7 @@ def test_float32():
     np.testing.assert_allclose(ys, 1 / (2 + np.sin([0.7, 2.0])), rtol=allowed)
 
 
+@pytest.mark.slow
 def test_machine_code_equals_xla():
     """An ensemble with samples within steps, backwards in time."""
     problem = problems.lorenz()

@@ -115,6 +115,7 @@ def test_a_limit_of_the_process_counts_what_is_reserved(tmp_path, monkeypatch, l
     assert machine.free_memory() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["RLIMIT_AS", "RLIMIT_DATA"])
 def test_a_tight_limit_is_named_in_advance(limit):
     command = [sys.executable, "-c", TIGHT.format(limit=limit)]

@@ -60,6 +60,7 @@ def test_a_start_from_which_the_rope_lifts_the_jumper_is_the_lowest_point():
     assert float(scan.clearance[0]) == pytest.approx(5.0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_jumper_on_a_strongly_damped_rope_never_turns_but_arrives():
     damped = Bungee(rope=KelvinVoigt(20.0, 2000.0, 1e3))
     scan = ensemble(damped, {"mass": [70.0]}, duration=3000.0, observe=["clearance"])

@@ -110,6 +110,7 @@ def test_a_tree_without_legs_has_the_measures_of_any_tree(capsys):
         simulate(one, observe="speed")
 
 
+@pytest.mark.slow
 def test_the_ankle_moment_is_the_sagittal_one_where_that_in_the_frontal_plane_is_larger():
     aside = WalkingGait(amplitude=[1.49, 1.35, -0.12, 0.77, -0.01], phase=[0.18, 1.71, -0.51, 1.41, 1.27])
     exo = five_links(gait=with_parameters(aside, {"stride_time": 3.796}))

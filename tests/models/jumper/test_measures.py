@@ -112,6 +112,7 @@ def test_take_off_is_a_smooth_function_of_what_it_depends_on(known):
         np.testing.assert_allclose(found, slopes, rtol=1e-5 if whole else 5e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", [120, 140, 200], ids=["in the air", "landed", "bounced"])
 def test_take_off_is_that_of_the_highest_flight(samples):
     """Whatever follows the jump, also in derivatives: it lands at 0.6 s and leaves the ground again at 0.8 s."""

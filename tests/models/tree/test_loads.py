@@ -62,6 +62,7 @@ def both():
     return found
 
 
+@pytest.mark.slow
 def test_a_tree_moves_in_the_plane_as_in_space(both):
     (flat, rates, loads, results), (_, wanted, in_space, known) = both
     assert isinstance(flat.moving(), PlanarTree) and float(loads.depth.min()) > 0.0

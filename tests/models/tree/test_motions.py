@@ -29,6 +29,7 @@ def leg(law, duration=1.0):
     return TreeModel(links, drives={"knee": PrescribedJoint("shank", law)}, start={"thigh": 0.3}, duration=duration)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "message"),
     [
@@ -47,6 +48,7 @@ def test_a_motion_that_no_joint_can_follow_is_an_error(law, message):
         simulate(leg(law))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "duration"),
     [
