@@ -147,6 +147,7 @@ class Leg(TreeModel):
         super().__init__([leg, arm], drives={"hip": Spring("leg", stiffness=5.0)}, start={"leg": 0.5, "arm": 0.1})
 
 
+@pytest.mark.slow
 def test_a_tree_with_default_contents_needs_no_record(monkeypatch):
     monkeypatch.setattr(registry, "models", lambda: {"leg": f"{__name__}:Leg"})
     run = simulate(with_parameters(Leg(), {"links.leg.mass": 3.0}), duration=0.1, samples=2)

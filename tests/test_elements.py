@@ -140,6 +140,7 @@ class Three(Throw):
     weights: Float[Array, "3"] = parameter((1.0, 2.0, 3.0), unit="kg", doc="weights", bounds="positive")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [[1.0], [1.0, 2.0], [1.0, 2.0, 3.0, 4.0]])
 def test_arrays_have_the_length_of_the_annotation(given):
     with pytest.raises(ParameterError, match=r"Three.weights \(weights\) must be 3 numbers in kg, got [aA]rray"):
@@ -172,6 +173,7 @@ def test_an_array_does_not_vary_beside_its_element(members):
             ensemble(Throw(), members(given))
 
 
+@pytest.mark.slow
 def test_elements_that_vary_go_over_an_array_that_all_share():
     """Of a start given whole, one element may be searched over or differentiated by."""
     given = {"initial": {"v": np.array([2.0, 5.0])}, "minimize": "miss"}

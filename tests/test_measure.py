@@ -62,6 +62,7 @@ def test_members_that_end_early_change_no_statistic(fails, undisturbed):
         assert float(scan.largest.mean()) == pytest.approx(float(undisturbed.largest[~fails].mean()), rel=1e-14)
 
 
+@pytest.mark.slow
 def test_gradients_of_members_that_end_early_are_nan():
     members = zipped({"poison": np.array([1e9, 1.0] * 5), "mass": np.linspace(1, 2, 10)})
     with pytest.warns(UserWarning, match="5 of 10"):
@@ -146,6 +147,7 @@ def test_peaks_between_samples_are_found():
     np.testing.assert_allclose(coarse.peak_force, fine.peak_force, rtol=1e-3)  # what the steps of rtol 1e-6 resolve
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", [5, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 40, 100))])
 def test_the_lowest_point_does_not_depend_on_the_samples(samples):
     """Against the event-located one; the solver's steps miss it by 0.1 mm at most."""

@@ -200,6 +200,7 @@ def test_values_in_the_units_of_the_field_are_implausible(model, name, value):
         check(with_parameters(model, {name: value}))
 
 
+@pytest.mark.slow
 def test_zero_and_the_defaults_of_all_models_are_plausible(recwarn):
     from jaxgait.registry import model, models
 

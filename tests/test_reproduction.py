@@ -98,6 +98,7 @@ def one_process(workers, *arguments, **options):
     return Pool(1, *arguments, **options)
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(reproduction, "default_workers", lambda devices: 2)
     monkeypatch.setattr(reproduction, "ProcessPoolExecutor", one_process)

@@ -73,6 +73,7 @@ SECOND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", SECOND.values(), ids=SECOND)
 def test_second_derivatives_of_all_modes(second):
     """Of r / sqrt(1 + s^2), and the third of a cube root; with closed forms."""

@@ -91,6 +91,7 @@ def delayed(model, z):
     return jnp.stack([z[1], model.a * z[1] - model.b * z[0]]) - z**3
 
 
+@pytest.mark.slow
 def test_a_neimark_sacker_curve_ends_where_its_pair_is_real():
     start = locate(delayed, Two(a=1.0), "b", "Neimark-Sacker", np.zeros(2), 0.9)
     curve = bifurcation_curve(delayed, Two(), start, ("b", "a"), (1.0, 3.0))
@@ -109,6 +110,7 @@ def test_a_curve_says_why_it_stopped():
     assert len(away.parameters) == 0 and away.why_stopped.startswith("no Neimark-Sacker at a = 2.5")
 
 
+@pytest.mark.slow
 def test_a_curve_ends_where_its_first_parameter_leaves_its_bounds():
     """The multiplier -(a + b) is -1 at a = 1 - b: a would be negative from b = 1."""
     sloped = lambda model, z: -(model.a + model.b) * z

@@ -115,6 +115,7 @@ def test_a_bifurcation_at_zero_is_found(start):
     assert [(p.kind, round(p.parameter, 12)) for p in followed.bifurcations] == [("period doubling", 0.0)]
 
 
+@pytest.mark.slow
 def test_a_branch_leaves_a_gait_at_the_origin():
     pitchfork = lambda model, z: z**3 - (1.0 + model.b) * z
     rest = continuation(pitchfork, Henon(), "b", np.zeros(1), (-0.33, 0.4))
@@ -167,6 +168,7 @@ def test_basin():
     assert (result.outcome[4] == REACHED).all() and (result.outcome[0] == FELL).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [0.2, 0.25])
 def test_a_bifurcation_exactly_at_a_point_is_found_once(step):
     """z' = -a z has the multiplier -a: at steps of 1/4, one of the points is at a = 1."""
@@ -230,6 +232,7 @@ def turned(model, z):
     return jnp.stack([1.0 - TURNED * model.a * z[0] ** 2 + z[1], 0.3 * z[0]])
 
 
+@pytest.mark.slow
 def test_a_continuation_notices_what_its_map_refers_to(monkeypatch):
     """As in a notebook, where only the changed cell is run again."""
     at = lambda: locate(turned, Henon(), "a", "period doubling", np.array([0.9, 0.27]), 0.36).parameter

@@ -111,6 +111,7 @@ def test_no_subharmonic_limit_of_bad_input(values, orders, message):
         gait.subharmonic_limit(np.array(values), np.array(orders))
 
 
+@pytest.mark.slow
 def test_curves_and_tables_may_be_lists():
     assert float(gait.maximum([1, 2, 4])) == 4.0 and float(gait.minimum([1, 2, 4])) == 1.0
     assert float(gait.correlation([1, 2, 4], [2, 4, 8])) == pytest.approx(1.0)

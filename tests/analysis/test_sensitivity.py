@@ -137,6 +137,7 @@ def test_shares_of_an_infinite_variance_do_not_exist():
         sobol_indices(Function(), BOX | {"x": stats.t(2)}, "value", count=16, **QUICK)
 
 
+@pytest.mark.slow
 def test_ranges_may_be_pairs():
     by_name, pairs = (sobol_indices(Function(), o, "value", count=16, **QUICK) for o in (BOX, list(BOX.items())))
     np.testing.assert_array_equal(by_name.total, pairs.total)

@@ -162,6 +162,7 @@ class Pushed(Oscillator):
         return free._replace(v=free.v - jnp.where(y.x > 0.3, self.force, 0.0) / self.mass)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("force", [4.0, 20.0])
 def test_slopes_that_miss_a_jump_at_a_state_are_replaced_by_differences(force):
     """The motion reaches the edge at another time: slopes by all parameters, without being zero, are wrong."""
@@ -201,6 +202,7 @@ def test_slopes_are_judged_at_the_gait_of_the_best_fit():
     assert _misjudged(got) == ["stiffness", "mass"]
 
 
+@pytest.mark.slow
 def test_a_fit_is_kept_if_the_one_by_differences_finds_nothing(monkeypatch):
     def hindered(*args, gradient, **options):
         if gradient == "differences":

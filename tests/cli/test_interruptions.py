@@ -114,6 +114,7 @@ with interruptions.as_exceptions(), interruptions.as_exits():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), KINDS)
 @pytest.mark.parametrize("program", [IN_A_LONG_CALL, WHILE_LOADING])
 def test_nothing_is_waited_for(program, number, code):

@@ -34,6 +34,7 @@ def test_every_embedded_gait_drives_the_knee(gait, capsys):
     assert "Prosthesis: completed, " in out
 
 
+@pytest.mark.slow
 def test_a_setting_wins_over_the_height_that_suits_a_drive(capsys):
     cli.main(["run", "knee", "--motion", REFERENCE_GAITS[1], "--set", "height_offset=-0.15", "--list"])
     offset = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("height_offset"))
@@ -199,6 +200,7 @@ def test_one_leg_is_written_if_the_other_one_has_no_whole_stride(tmp_path, capsy
     assert f", toe-off at {stance:.1f}% from heel strike to heel strike" in printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sets", [("R1", "R2", "R3"), ("R1",)], ids=["all", "one"])
 def test_a_leg_that_is_not_aligned_is_marked_with_its_parameter_set(sets, tmp_path, capsys, monkeypatch):
     kept = [float(Prosthesis().preset(label).linkage.l_AD) for label in sets]

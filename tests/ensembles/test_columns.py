@@ -34,6 +34,7 @@ def test_the_index_of_a_table_labels_its_members(values):
     assert members.dims == ("subject",) and members.labels["subject"][1].tolist() == ["anna", "ben", "cem"]
 
 
+@pytest.mark.slow
 def test_results_of_a_shuffled_table_find_their_rows(tmp_path):
     rows = PEOPLE.iloc[[2, 0]].assign(stiffness=20.0)
     request = {"duration": 10.0, "observe": ["peak_rope_force"], "store": tmp_path / "scan.zarr"}

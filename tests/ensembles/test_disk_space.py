@@ -32,6 +32,7 @@ def test_a_small_scan_keeps_its_blocks():
     assert stored_shape((400,), 32, member_bytes=60, workers=2) == block_shape((400,), 32)
 
 
+@pytest.mark.slow
 def test_a_batch_that_makes_many_blocks_is_noted(tmp_path, caplog):
     (tmp_path / "begun.zarr").mkdir()
     with caplog.at_level("INFO", logger="jaxgait"):
@@ -44,6 +45,7 @@ def test_a_batch_that_makes_many_blocks_is_noted(tmp_path, caplog):
     ]
 
 
+@pytest.mark.slow
 def test_a_block_of_several_batches_has_the_bytes_of_one(monkeypatch, tmp_path):
     request = {"model": Oscillator(), "members": MEMBERS, "workers": 1, **REQUEST}
     monkeypatch.setattr(plans, "MOST_STORED", 2)

@@ -229,6 +229,7 @@ def named():
     return ensemble(Oscillator(), {"mass": M}, **QUICK | {"observe": observe})
 
 
+@pytest.mark.slow
 def test_an_array_has_its_own_dimension_whatever_its_name(named):
     assert named.part.dims == ("mass", "part_0") and named.part_end.dims == ("mass", "part_end_0")
 

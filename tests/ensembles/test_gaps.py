@@ -19,6 +19,7 @@ from tests.solve.test_event_driven import Bouncing
 FALL = Measure("fall", lambda run: jnp.where(run["x"][-1] > 60.0, run.ts[-1], jnp.nan), "s", "time to 60 m", early=True)
 
 
+@pytest.mark.slow
 def test_completed_runs_without_the_lowest_point_are_counted_once(monkeypatch):
     monkeypatch.setattr(gaps, "NUMBERS_PER_READ", 1)  # part by part, as a large store is read
     with pytest.warns(IncompleteRun) as caught:
@@ -108,6 +109,7 @@ def test_members_that_start_at_or_beyond_an_event_are_noticed(speed):
     assert (scan.status == 0).all() and (scan.h_end[:2] < -0.04).all() and scan.h_end[2] >= 0.0
 
 
+@pytest.mark.slow
 def test_a_member_that_starts_just_after_an_event_is_not_suspected(recwarn):
     """Its guard rises from zero."""
     rises = ensemble(Bouncing(height=0.0), {"speed": [0.5, 1.0]}, duration=0.15, samples=4)

@@ -40,6 +40,7 @@ def stores(tmp_path_factory):
     return [folder / f"part{i}.zarr" for i in range(2)]
 
 
+@pytest.mark.slow
 def test_parts_on_disk_and_in_memory_make_the_whole(whole, odd, stores, tmp_path):
     odd.to_netcdf(tmp_path / "odd.nc", engine="h5netcdf")
     for parts in (stores, [stores[0], odd], [tmp_path / "odd.nc", stores[0]], [str(p) for p in stores[::-1]]):

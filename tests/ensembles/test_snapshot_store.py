@@ -10,6 +10,7 @@ from jaxgait.ensembles import read_store
 from tests.ensembles.small_scan import small_scan
 
 
+@pytest.mark.slow
 def test_results_follow_no_change_of_folder_and_know_that_their_store_is_gone(tmp_path, monkeypatch):
     small_scan(tmp_path / "scan.zarr")
     monkeypatch.chdir(tmp_path)

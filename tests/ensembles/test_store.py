@@ -98,6 +98,7 @@ def test_the_store_contains_the_results_that_memory_would(whole):
     xr.testing.assert_identical(xr.open_zarr(whole).load(), stored)
 
 
+@pytest.mark.slow
 def test_values_of_arrays_are_read_with_their_scan_and_arrays_may_be_empty(tmp_path):
     shapes = np.array([[1.0, 2.0], [3.0, 4.0]])
     request = {"duration": 0.1, "samples": 1, "observe": lambda run: {"late": run["x"][9:]}}
@@ -214,6 +215,7 @@ def test_a_finished_scan_runs_nothing(copy, whole, monkeypatch):
     assert content(copy) == content(whole)
 
 
+@pytest.mark.slow
 def test_another_cut_into_blocks_continues_with_the_store_s_own(copy, whole):
     cut(copy, 30)
     small_scan(copy, batch=None)

@@ -74,6 +74,7 @@ def test_an_estimate_runs_valid_members_only():
     assert (found.members, found.sample) == (8, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("workers", "most"),
     [(1, 6), (2, 3), (4, 3)],  # members of the busiest worker, of blocks of 3, 1, 0 and 2 valid ones
@@ -87,6 +88,7 @@ def test_the_time_of_a_scan_is_that_of_its_valid_members(workers, most):
     assert found.seconds == pytest.approx(most / found.sample * found.sample_seconds)
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled_within_the_time_of_a_sample(compilations, monkeypatch):
     compiled = []
 

@@ -85,6 +85,7 @@ def test_a_body_mass_that_only_some_walks_have_warns(walk_file):
         people(Prosthesis(), [known, unknown])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unaligned")
 def test_embedded_gaits_with_their_people_are_those_of_a_file(tmp_path):
     """By name alone they drive the model's own leg, with a warning."""

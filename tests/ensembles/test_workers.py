@@ -52,6 +52,7 @@ def test_a_closed_client_is_named(client):
     assert workers.connected(client) is client
 
 
+@pytest.mark.slow
 def test_threads_wait_for_a_slow_disk(tmp_path, monkeypatch):
     """Results that wait to be written are in memory."""
     started, waiting = [], []

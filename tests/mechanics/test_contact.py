@@ -182,6 +182,7 @@ def test_an_impact_is_remembered_until_the_next_one():
     assert float(law.force(1e-3, 0.1, 2.0)) < float(law.force(1e-3, 0.1, 0.2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "derive", [lambda f: f, jax.grad, lambda f: jax.grad(jax.grad(f)), lambda f: jax.jacfwd(jax.grad(f))]
 )

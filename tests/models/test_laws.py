@@ -105,6 +105,7 @@ def test_other_laws_are_simulated_scanned_and_differentiated(name):
     assert float(scan["end_gradient"][1, 0]) == pytest.approx(slope, rel=SLOPE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "name", "law", "grown"),
     [

@@ -183,6 +183,7 @@ def of_processor(intel: bytes, processor: int) -> bytes:
     return bytes(raw)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processor", [85, 86])
 @pytest.mark.parametrize("kind", ["floats", "integers", "with offsets"])
 def test_files_of_other_processors_are_read_alike(c3d, tmp_path, processor, kind):

@@ -575,6 +575,7 @@ def _measured(stem: str):
     )
 
 
+@pytest.mark.slow
 @needs_raw
 @pytest.mark.parametrize("stem", ["rajagopal_1.26ms", "hbm07_0.98ms", "opensim_subject01_1.13ms"])
 def test_mean_strides_worked_out_before_are_reproduced(stem):
@@ -847,6 +848,7 @@ def test_the_slowest_frames_decide_the_number_of_harmonics():
     assert walk_record(walks[0])["source"]["rate_Hz"] == [100.0, 15.0]
 
 
+@pytest.mark.slow
 def test_trials_of_one_name_are_told_apart():
     """day1/walk.c3d and day2/walk.c3d: strides are looked up in their own trial; its joint moments are its own."""
     first = walker.walker(duration=4.0)

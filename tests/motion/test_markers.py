@@ -74,6 +74,7 @@ def test_markers_that_lag_others_are_warned_of_with_the_time(moved, late, expect
     assert float(line.split("about ")[1].split()[0]) == pytest.approx(50.0, abs=8.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pace", [0.5, 1.0, 2.0])
 def test_a_lag_is_judged_by_the_stride(pace):
     """At half the frame rate, every lag is twice as long; markers of one stride have up to 1.3 % of it."""

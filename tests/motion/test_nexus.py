@@ -68,6 +68,7 @@ def test_an_export_gives_the_walk_and_the_joint_loads_of_the_c3d_file(trial, tmp
     same(found, trial, "right")
 
 
+@pytest.mark.slow
 @needs_raw
 def test_the_export_of_a_measured_walk_on_two_plates_gives_the_joint_loads_of_its_c3d_file(tmp_path):
     right = read_recording(RAW / "bmc_Gait.c3d")

@@ -367,6 +367,7 @@ def test_a_reader_that_fails_does_not_blame_the_file(code, message, tmp_path, mo
     assert "install ezc3d again" in error.value.advice
 
 
+@pytest.mark.slow
 def test_the_reader_finds_libraries_where_this_process_does(tmp_path):
     """As on clusters, where modules of the environment set PYTHONPATH: the interpreter itself has no libraries."""
     walker.c3d(W, tmp_path / "walk.c3d")

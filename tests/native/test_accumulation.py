@@ -75,6 +75,7 @@ def test_arrays_that_are_linear_by_themselves_are_not_derivatives():
     np.testing.assert_array_equal(jax.jit(native(jax.vmap(looped(grow))))(y), jax.vmap(grow)(y))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", ["value", "value of a derivative", "both"])
 def test_compensated_sums_of_arrays_keep_their_corrections(wanted):
     """The correction is linear in the sum: as a tangent, its two differences would cancel to zero."""
@@ -123,6 +124,7 @@ def recorded(p):
     return x, record
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [3, 9])
 def test_derivatives_of_what_is_recorded_at_positions_of_their_own_are_accumulated(count, monkeypatch):
     done = []

@@ -90,6 +90,7 @@ def results(how, function, args):
     return jax.jit(native(jax.vmap(looped(in_a_loop(function)))))(*args)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [d for d in TYPES if d != "bool"])
 def test_edges_are_those_of_xla(dtype):
     table = REAL if dtype in FORMATS else WHOLE if dtype.startswith("u") else WHOLE | SIGNED

@@ -72,6 +72,7 @@ def test_operands_of_different_shapes():
         np.testing.assert_allclose(found, wanted, rtol=4e-16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 3, 21])
 @pytest.mark.parametrize("far", [0, -1])
 def test_angles_of_any_size_among_usual_ones(far, width):

@@ -209,6 +209,7 @@ def test_next_numbers(how, dtype):
     np.testing.assert_array_equal(results(how, dtype)["nextafter"], np.nextafter(x, y))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_one_member_as_many(dtype):
     """Single numbers, vectors and those left over give the same bits."""

@@ -194,6 +194,7 @@ def test_identities_depend_on_all_that_affects_the_program_and_nothing_else(old,
     assert {name for name in FUNCTIONS if old[name] != new[name]} == changed
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_bytecode")
 def test_only_the_used_parts_of_a_module_matter(tmp_path):
     old = names(user(tmp_path))
@@ -285,6 +286,7 @@ def test_classes_made_at_run_time_are_identified_by_their_members(kind):
     assert identity_of(made[0]) != identity_of(made[1]) and None not in map(identity_of, made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_a_number_matters_wherever_it_is(name):
     (one, other, again), own = (
@@ -367,6 +369,7 @@ def changed(monkeypatch, what, to):
     return before != after
 
 
+@pytest.mark.slow
 def test_replaced_parts_of_this_package_or_of_libraries_matter(monkeypatch):
     assert changed(monkeypatch, "jaxgait.models.bungee.model.Bungee.outputs", lambda self, t, y: {})
     assert changed(monkeypatch, "jaxgait.mechanics.contact.UnilateralSpring.force", lambda self, *args: 0.0)
@@ -619,6 +622,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "damage"), [("index", "cut"), ("program", "changed"), ("kernel", "empty"), ("program", "gone")]
 )

@@ -33,6 +33,7 @@ def test_many_even_members_leave_no_lane_idle():
     assert Lanes(8, True).lane_iterations([7] * 64) == Lanes(8, False).lane_iterations([7] * 64) == 7 * 64
 
 
+@pytest.mark.slow
 def test_programs_report_their_lanes_even_from_disk(short_loops, cache):
     together, kernels = jax.vmap(root), jax.vmap(looped(history))
     expected = {together: [TOGETHER] * 2, kernels: [Lanes(4, False), Lanes(8, True)]}

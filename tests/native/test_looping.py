@@ -547,6 +547,7 @@ def recorded(x, most, count=9):
     return jax.lax.while_loop(lambda c: (c[1] > 0.2) & (c[2] < most), body, (empty, x, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "where"), [(20, "9 arrays in memory"), (7, "loops"), (100, "9 arrays in memory")])
 def test_many_records_are_kept_in_memory_because_registers_would_need_a_selection_for_each(most, where):
     function = lambda x: recorded(x, most)
@@ -591,6 +592,7 @@ def test_cumulative_sums_and_identity_matrices_are_in_kernels(reverse):
     agrees(function, x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", [1, 2, 8, 11])
 def test_extremes_of_arrays_with_nan_are_nan(members):
     """For batches of eight and more, XLA's own on CPUs are -inf, or the largest of a part of the array."""

@@ -66,6 +66,7 @@ def test_only_cpus_need_a_division():
     assert "stablehlo.divide" not in text("cuda")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32"])
 def test_division_by_chosen_numbers_of_any_dtype(dtype):
     """Which looks like a value to be computed once, and was taken for one."""

@@ -190,6 +190,7 @@ def test_ordered_prints_keep_their_order(capfd):
     assert [line.split()[0] for line in capfd.readouterr().out.splitlines()] == ["first", "second"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (16, 0)])
 def test_empty_batches_come_out_empty(shape):
     x = jnp.zeros(shape)

@@ -137,6 +137,7 @@ np.testing.assert_allclose(batch(looped(function))(x, over), batch(function)(x, 
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="protects pages of memory as Linux does")
 def test_lanes_without_a_member_do_not_read_past_an_array():
     """Nine members in vectors of eight: the second time, seven lanes have none."""

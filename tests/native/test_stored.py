@@ -49,6 +49,7 @@ for device in (*jax.devices(), jax.devices()[0]):
 """
 
 
+@pytest.mark.slow
 def test_arguments_may_lie_on_any_device():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAXGAIT_CACHE": "off"}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=os.environ | flags, capture_output=True, check=False)

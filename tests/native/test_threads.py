@@ -180,6 +180,7 @@ def test_functions_of_the_c_library():
         np.testing.assert_allclose(a, b, rtol=1e-14, atol=0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_angles_of_any_size(name):
     rng = np.random.default_rng(0)

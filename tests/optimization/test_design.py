@@ -115,6 +115,7 @@ class Paced(Oscillator):
         return y._replace(x=y.v, v=jnp.cos(self.pace * t) - self.c * y.v - self.k * y.x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenarios", [{}, {"across": {"span": [1.0, 2.0, 4.0]}}])
 def test_steps_and_samples_are_close_enough_everywhere_in_the_box(scenarios):
     """They were once those of the first run, here the shortest one."""

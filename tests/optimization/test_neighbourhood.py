@@ -176,6 +176,7 @@ def test_a_parameter_that_cannot_move_at_all_is_stopped_by_what_fails_there():
     assert local.stops["c"] == ("objective", "failed: 1") and local.room["c"][1] == 0.0 < local.fails["c"][1] < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edge", np.random.default_rng(0).uniform(0.05, 1.9, 8))
 @pytest.mark.parametrize("reach", [None, 0.3, 0.06])
 def test_an_end_at_which_runs_fail_lies_between_the_room_and_the_failure(edge, reach):

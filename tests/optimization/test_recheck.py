@@ -18,6 +18,7 @@ from jaxgait.solve.periodic import StroboscopicMap
 from tests.optimization.oscillator import Oscillator
 
 
+@pytest.mark.slow
 def test_the_best_gait_is_judged_with_the_model_s_own_tolerances():
     """Coarse explicit steps amplify a weakly damped oscillation, so that its gait seems unstable."""
     coarse: dict[str, Any] = {"rtol": 1e-2, "atol": 1e-2, "max_step": 7.0, "stability": math.inf, "gradient": "gait"}

@@ -68,6 +68,7 @@ def test_the_expected_value_is_that_of_the_single_jumps_whatever_their_order():
     assert again.scenarios.scenario.values.tolist() == ["mass = 90", "mass = 60", "mass = 75"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("worst", [True, False])
 def test_slopes_over_all_scenarios_are_those_of_differences(worst):
     model, step = Oscillator(), 1e-3

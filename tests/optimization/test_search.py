@@ -64,6 +64,7 @@ def test_what_holds_an_optimum_is_said(held):
     assert all("converged" in why for why in held.why_stopped)
 
 
+@pytest.mark.slow
 def test_an_optimum_on_a_bound_its_curvature_and_its_room():
     """The amplitude is largest at k = 1 and on the bound of c, where d A / dc = -1 / c^2 and d2 A / dk2 = -1 / c^3."""
     found = optimize(Oscillator(), maximize="excursion", over=BOX, starts=2, tolerance=1e-8, gradient="gait", **QUICK)
@@ -88,6 +89,7 @@ def test_three_gradients_agree(way):
     assert slope == pytest.approx(-0.5 * amplitude(1.5, 1.2) ** 3, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize(("others", "loss"), [([], 0.0), ([{"k": 2.0}], 1e-4 * 0.5 * 0.75**2)])
 def test_an_objective_of_zero_tolerates_a_fraction_of_its_variation_between_the_starts(others, loss):
@@ -256,6 +258,7 @@ def test_limits_read_as_they_are_written():
         at_least("excursion", float("nan"))
 
 
+@pytest.mark.slow
 def test_a_population_is_one_batch():
     """CMA-ES asks for a whole population at once; it ends near k = 1 on the bound of c."""
     pytest.importorskip("cma")
@@ -273,6 +276,7 @@ def test_a_population_is_one_batch():
     assert found.local is None and "values alone" in found.gradient
 
 
+@pytest.mark.slow
 def test_populations_meet_limits_whatever_the_unit_of_the_objective():
     """The softest safe rope, with a pull in newtons: some 12 N are gained for every metre beyond the limit."""
     pytest.importorskip("cma")
@@ -283,6 +287,7 @@ def test_populations_meet_limits_whatever_the_unit_of_the_objective():
     assert "outside its limits" not in found.why_stopped[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["gait", "run"])
 def test_a_limit_on_an_array_holds_for_each_of_its_elements(way):
     """The whole curve keeps below a height: the amplitude A ends there, however many samples there are."""

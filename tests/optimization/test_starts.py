@@ -128,6 +128,7 @@ def test_a_component_of_a_quaternion_cannot_vary_alone():
         Space(CreeperChain(), {"initial.q[4]": (0.0, 0.5)}, starting=True)
 
 
+@pytest.mark.slow
 def test_a_gait_has_no_initial_state_to_search():
     task = {"maximize": "power", "over": {"initial.v": (0.0, 1.0)}, "starts": 1, "iterations": 1, "progress": False}
     why = "components of the initial state are given or searched for, but a gait does not depend on them"

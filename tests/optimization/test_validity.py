@@ -114,6 +114,7 @@ def test_samples_are_close_enough_for_the_longest_valid_run(gradient):
         optimize(Longer(), maximize=fastest, over=BOX, samples=10, gradient=gradient, progress=False)
 
 
+@pytest.mark.slow
 def test_the_front_is_within_the_rules():
     pytest.importorskip("pymoo")
     goals = {"maximize": EXCESS, "minimize": "power", "method": "NSGA-II", "population": 8, "generations": 2}

@@ -183,6 +183,7 @@ def test_parameter_sets_restitution_and_friction_of_the_smooth_walker(tmp_path):
     assert 0.1 < spread < 1.0 and abs(mean - IRREGULAR[2]) < 2.0 * spread
 
 
+@pytest.mark.slow
 def test_the_film_shows_a_walk_and_a_fall_without_a_warning(tmp_path, monkeypatch):
     shown = {}
     film = types.SimpleNamespace(save=lambda path, dpi: path)

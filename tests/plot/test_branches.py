@@ -105,6 +105,7 @@ def test_a_branch_of_doubled_period_starts_at_its_origin():
         branch_diagram(double, return_map=logistic)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("squared", [False, True])
 def test_lines_bend_as_their_branches_do(squared):
     """Also beside a period doubling, where chords are a wedge, and of functions of the coordinate."""

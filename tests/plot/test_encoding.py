@@ -8,6 +8,7 @@ from jaxgait.plot import film
 from jaxgait.plot.encoding import times
 
 
+@pytest.mark.slow
 def test_a_colour_of_a_single_frame_is_itself(tmp_path):
     figure, ax = plt.subplots(figsize=(2, 2))
     look = lambda i: [ax.set_title(str(i)), ax.set_facecolor("#D55E00" if i == 13 else "white")]

@@ -58,6 +58,7 @@ except OSError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="no such limits here")
 @pytest.mark.parametrize(
     ("kind", "why"),
@@ -247,6 +248,7 @@ def test_frames_are_those_of_a_plain_drawing(jump, tmp_path, monkeypatch):
                 np.testing.assert_array_equal(*(np.asarray(image.convert("RGB")) for image in (ours, theirs)))
 
 
+@pytest.mark.slow
 def test_colours_of_a_gif_are_those_of_its_frames_nearly_and_white_is_white(jump, tmp_path):
     """One palette for all frames makes a file half as large as matplotlib's with a palette for each."""
     moving = film.animate(jump, speed=2.0, fps=4)

@@ -187,6 +187,7 @@ class Swing(eqx.Module):
         return {"down": Transition(0, 0, lambda t, y: y.z, ends=True)}
 
 
+@pytest.mark.slow
 def test_a_sample_at_the_end_belongs_to_the_run_although_the_event_is_a_rounding_error_before_it():
     ts = jnp.arange(6.0) / 10.0
 
@@ -226,6 +227,7 @@ def test_crossings_that_do_not_count_use_up_no_events_in_reverse_mode():
     np.testing.assert_allclose(times, 6.5 * np.pi, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_start_on_the_section_but_for_rounding_is_no_event():
     """The sine of the arc sine of some numbers is 1e-17 more than they are, of others less."""
 

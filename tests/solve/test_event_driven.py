@@ -93,6 +93,7 @@ class UntilItLands(Bouncing):
     duration = property(lambda self: jnp.sqrt(2.0 * self.height / self.gravity))
 
 
+@pytest.mark.slow
 def test_an_event_at_the_end_of_a_run_happens_before_it():
     """But for rounding, by which the last step ends above the ground or below."""
     heights = np.linspace(0.3, 1.4, 12)
@@ -102,6 +103,7 @@ def test_an_event_at_the_end_of_a_run_happens_before_it():
     np.testing.assert_allclose(runs.v_end, 0.8 * np.sqrt(2.0 * 9.8 * heights), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_last_sample_of_a_completed_run_is_in_the_phase_after_an_event_there():
     """A reset there makes the guard of another event rise, which is no sign of a wrong one."""
 
@@ -142,6 +144,7 @@ def test_numbers_of_any_type_are_computed_in_the_precision_of_the_run(number):
     assert hybrid(Loose(number=number), events=2, t_end=1.0).after.v.dtype == np.float64
 
 
+@pytest.mark.slow
 def test_sampling_changes_nothing():
     few, many = (simulate(Bouncing(), samples=n) for n in (2, 500))  # two: several bounces between samples
     np.testing.assert_allclose(few.event_time, many.event_time, atol=EXACT)

@@ -64,6 +64,7 @@ def test_the_tolerances_of_a_given_scheme_are_checked_too():
         simulate(Oscillator(), scheme=Smooth.of(Oscillator(), rtol=1e-10), precision="float32")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scheme", [Smooth.of(Oscillator(), rtol=1e-9), EventDriven.of(RollingWalker())], ids=lambda s: type(s).__name__
 )
@@ -105,6 +106,7 @@ def test_a_rejected_step_becomes_shorter_until_it_is_taken(t, units):
     assert start > t0 and end > start
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Oscillator gave up")
 def test_values_that_are_not_finite_still_end_a_run():
     run = simulate(Oscillator(poison=1.0), precision="float32")

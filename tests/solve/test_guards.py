@@ -79,6 +79,7 @@ def test_a_start_on_the_floor_is_noticed_in_a_short_run_if_the_ball_falls():
         simulate(Bouncing(height=0.0, speed=-1.0), duration=0.1, samples=20)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_a_guard_that_is_zero_at_the_top_of_a_short_flight_may_be_right():
     simulate(Ceiling(sign=1.0, top=1.0, height=1.0), duration=0.05, samples=20)
@@ -93,6 +94,7 @@ class Sunk(Bouncing):
         return {"bounce": bounce, "turn": turn, "fell": Transition(0, 0, lambda t, y: y.h + 1.0, ends=True)}
 
 
+@pytest.mark.slow
 def test_a_start_below_the_floor_is_noticed_although_the_run_ends_early():
     with pytest.warns() as caught:
         simulate(Sunk(height=-0.1, speed=1.0))
@@ -193,6 +195,7 @@ def test_no_shipped_guard_is_suspected(duration):
     simulate(RollingWalker(), duration=duration)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("speed", "advice"), [(1e-9, "phase of rest"), (1e-3, "raise max_events")])
 def test_events_at_one_instant_need_no_higher_limit(speed, advice):
     with pytest.warns(IncompleteRun, match=f"Ours gave up.*{advice}"):

@@ -471,6 +471,7 @@ def test_members_that_end_before_others_keep_their_derivatives_in_reverse_mode()
     np.testing.assert_allclose(slopes, [-0.5, float(jax.grad(late)(9.8))], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_stiff_run_that_fails_keeps_its_last_state():
     scheme = EventDriven.of(StiffBall(), max_steps=3)
     found = jax.jit(lambda model: scheme.run(model, Sampling(None, 4, 1.0)))(StiffBall())

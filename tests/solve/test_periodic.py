@@ -461,6 +461,7 @@ def test_two_returns_are_one_after_the_other():
     np.testing.assert_allclose(twice, [[0.64]], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_unknown_sections_raise_and_missed_returns_are_nan():
     """Two events are too few for a return to the apex; sections and phases that are not there are named."""
     z = jnp.array([1.3])

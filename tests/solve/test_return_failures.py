@@ -121,6 +121,7 @@ def test_gaits_that_are_not_isolated_are_not_found(return_map):
     assert int(found.status) == Outcome.NOT_CONVERGED and float(found.residual) < 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1e-12, 1e12])
 def test_gaits_of_tiny_and_huge_numbers_are_found(unit):
     """Each residual of tiny numbers is small."""

@@ -80,6 +80,7 @@ def test_robertson_to_the_end(pivoting):
     assert abs(sum(map(float, got.values())) - 1.0) < 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", [Rodas3, Rodas5P])
 def test_slope_that_jumps(solver):
     problem = problems.two_sided_spring()

@@ -150,6 +150,7 @@ def test_outputs_of_another_type_are_watched(scheme):
     assert found.top.item() == pytest.approx(0.3, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_rates_of_another_type_are_those_of_the_state():
     class Coasting(Swinging):
         def vector_field(self, t, y):

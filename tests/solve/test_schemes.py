@@ -93,6 +93,7 @@ class Bouncing(Model):
         return {"bounce": Transition(0, 0, lambda t, y: y.h, reset=lambda t, y: Ball(-y.h, -0.8 * y.v))}
 
 
+@pytest.mark.slow
 def test_transitions_are_not_left_out_because_there_is_a_vector_field():
     assert schemes(Bouncing()) == [EventDriven, Smooth]
     run = simulate(Bouncing())

@@ -50,6 +50,7 @@ def test_a_run_at_rest_takes_the_least_number_of_steps():
     assert simulate(Oscillator(), max_step=1.0, **rest).attrs["steps"] < 10
 
 
+@pytest.mark.slow
 def test_the_gradient_of_a_rest_is_that_of_the_motion_beside_it():
     end = Measure("end", lambda run: run["x"][-1], "m", "position at the end")
     ends = ensemble(Oscillator(), {"initial.x": [0.0, 1e-3]}, observe=[end], gradient=["initial.x"])

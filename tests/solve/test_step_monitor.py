@@ -171,6 +171,7 @@ class UntilTaut(Bungee):
     duration = property(lambda self: jnp.sqrt(2.0 * self.rope_length / self.gravity))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["Tsit5", pytest.param("Dopri8", marks=pytest.mark.slow)])
 def test_an_event_at_the_end_of_a_run_is_recorded_whatever_its_rounding(solver):
     falling, lengths = UntilTaut(linear_drag=0.0, quadratic_drag=0.0), np.linspace(10.0, 30.0, 12)

@@ -212,6 +212,7 @@ def test_impacts_converge_with_the_step(dt):
     assert float(first.impulse_after - first.impulse_before) == pytest.approx(1.5 * 9.8 * FALL, abs=20 * dt)
 
 
+@pytest.mark.slow
 def test_a_contact_that_reopens_briefly_is_not_a_lift_off():
     """Flights of 2 FALL/2^n: those below the separation are bounces."""
     names = {s: simulate(Ball(separation=s), dt=1e-3).event_name.values for s in (0.05, 0.1)}
@@ -283,6 +284,7 @@ class Table(Model):
         return [Contact(gap, n, t, none, none, self.friction, 0.0, 0.0, True) for n, t, gap in feet]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["float64", "float32"])
 def test_feet_at_rest_are_solved(kind):
     """All speeds without impulses are then those that gravity gives in one step."""

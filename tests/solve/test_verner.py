@@ -100,6 +100,7 @@ def test_dense_output_joins_smoothly():
     np.testing.assert_allclose([slope(0.0), slope(1.0)], [first, last], atol=1e-13)
 
 
+@pytest.mark.slow
 def test_order_of_dense_output():
     """Of order 7: the error of a sample within a step is of order 8, like that of the steps."""
     problem, ts = problems.linear(), np.linspace(0.0, 2.0, 41)

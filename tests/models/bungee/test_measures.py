@@ -13,6 +13,7 @@ from jaxgait.parameters import ParameterError, with_parameters
 SAFE = 1e-7  # m; tolerance of the fall over 60 m
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ground", "gravity"])
 def test_the_clearance_is_zero_at_a_critical_value(name):
     value = critical_value(Bungee(), name)
@@ -47,6 +48,7 @@ def test_a_run_that_ends_in_the_fall_has_no_lowest_point():
     assert float(whole.peak_rope_force[0]) == pytest.approx(20.0 * float(50.0 - clearance(Bungee())), abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [{"v": 0.0}, {"v": -2.0}])
 @pytest.mark.parametrize("duration", [1e-9, 0.02, 0.1])
 def test_a_start_from_which_the_jumper_falls_is_no_lowest_point(start, duration):
@@ -55,6 +57,7 @@ def test_a_start_from_which_the_jumper_falls_is_no_lowest_point(start, duration)
     assert np.isnan(scan.clearance).all() and np.isnan(scan.peak_rope_force).all()
 
 
+@pytest.mark.slow
 def test_a_start_from_which_the_rope_lifts_the_jumper_is_the_lowest_point():
     scan = ensemble(Bungee(), {"initial.x": [45.0]}, duration=0.1, observe=["clearance"])
     assert float(scan.clearance[0]) == pytest.approx(5.0, abs=1e-9)

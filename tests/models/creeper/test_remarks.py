@@ -42,6 +42,7 @@ def test_parts_and_the_turns_of_a_straight_robot_only_are_without_effect():
     assert not warnings_of(Inchworm(units=3, middle_mass=0.02))
 
 
+@pytest.mark.slow
 def test_pads_that_cannot_hold_the_prescribed_motion_are_named():
     (message,) = warnings_of(with_parameters(CreeperChain(), {"robot.pads.friction_high": np.array([0.8, 0.051])}))
     assert message.startswith("a solid pad holds 0.102 N") and "pull with up to 1.09 N" in message

@@ -101,6 +101,7 @@ def test_step_figures_are_those_of_two_legs():
         step_figures(one)
 
 
+@pytest.mark.slow
 def test_a_tree_without_legs_has_the_measures_of_any_tree(capsys):
     gait = WalkingGait(amplitude=np.array([0.2]), phase=np.array([1.5]), roles=(STANCE_SHANK,))
     one = Exoskeleton.from_links([RodLink(0, [5.0], [1.0], length=0.9)], gait, dimension=2)
@@ -143,6 +144,7 @@ def test_measures_are_the_figures_of_the_prescribed_step():
     assert (hasty.least_lift < 0.0).all() and hasty.required_friction.isnull().all(), "the foot would be pulled"
 
 
+@pytest.mark.slow
 def test_the_fewest_samples_of_a_step_suffice_for_its_figures():
     exo = five_links(gait=JoinedGait())
     both = jax.jit(lambda exo: [step_figures(exo, count) for count in (MIN_SAMPLES, 3200)])

@@ -99,6 +99,7 @@ def test_a_landing_may_be_followed_by_unknown_samples():
         assess_landing(nothing, mass=50.0)
 
 
+@pytest.mark.slow
 def test_keyframes_pass_through_their_angles_rates_and_accelerations():
     keys = Keyframes((0.0, 0.2, 0.5), (0.0, 0.3, -0.1), (0.0, 2.0, 0.0), (0.0, -9.0, 0.0), delay=0.1)
     turn = jax.jit(lambda t: tuple(keys.turn(t)))

@@ -384,6 +384,7 @@ def test_vectors_are_positions():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["R1", "R2", "R3"])
 def test_another_drive_meets_the_floor_as_the_own_one_does(name):
     leg = Prosthesis().preset(name)

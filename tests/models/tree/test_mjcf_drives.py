@@ -58,6 +58,7 @@ def test_nonlinear_dampers_of_motors_are_counted():
         driven('<motor joint="hip" damping=".3 .2"/>', "1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "ratio"),
     [("", 1.19), ('solreflimit="-20000 -200"', 0.90), ('solreflimit=".05 1"', 1.99)],

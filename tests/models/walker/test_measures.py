@@ -71,6 +71,7 @@ def test_a_walk_of_one_sample_has_no_gait(samples):
     assert np.isnan(passing_gait(*np.ones((3, samples)))).all()
 
 
+@pytest.mark.slow
 def test_a_walker_too_small_for_the_samples_has_no_gait():
     """Its steps of 41 ms, sampled every 50 ms, look like steps of 63 ms."""
     ts = jnp.linspace(0.0, 10.0, 201)

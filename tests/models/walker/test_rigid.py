@@ -180,6 +180,7 @@ def test_a_gradient_raises_with_alternatives():
         ensemble(RigidWalker(), {"slope": [0.01]}, observe=["velocity"], gradient=["slope"], **QUICK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "gravity"), [(10.0, 1.6), (0.02, 9.8)])
 def test_similar_walkers_walk_alike(scale, gravity):
     """Lengths in units of the leg, times in units of sqrt(leg / gravity): a heel strike is one at any size."""
@@ -203,6 +204,7 @@ def test_similar_walkers_walk_alike(scale, gravity):
     np.testing.assert_allclose((period, length), expected[1:], rtol=1e-3)  # bounces amplify rounding
 
 
+@pytest.mark.slow
 def test_a_member_too_fast_for_the_step_gives_up_alone():
     with pytest.warns(IncompleteRun, match="shorten the steps"):
         found = ensemble(RigidWalker(), {"gravity": [9.8, 160.0]}, duration=1.0, samples=10, dt=5e-3)
