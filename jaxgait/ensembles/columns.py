@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxgait.elements import declared
 from jaxgait.ensembles.spacing import Log, is_distribution
@@ -151,7 +152,7 @@ def numbers(name: str, values: Any, *, table: bool = False) -> np.ndarray:
     return x.astype(np.float64)
 
 
-def aligned(name: str, values: Any, axes: Mapping[str, np.ndarray]) -> Any:
+def aligned(name: str, values: Any, axes: Mapping[str, ArrayLike]) -> Any:
     """Values of a parameter, in any unit, with labelled dimensions in the order of the axes of the same names.
 
     Args:
