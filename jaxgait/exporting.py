@@ -61,8 +61,8 @@ def export(result: Any, path: str | pathlib.Path, *, trial: int | None = None) -
       time histories (see `members_csv`), with units in the header. A run and a scan have a second file with their
       provenance, `NAME.csv-metadata.json` (see `table_metadata`).
 
-    OpenSim reads MOT and STO up to the first gap. For a walk, the longest stretch without gaps in angles is written,
-    without forces that have gaps there; for a run, STO lacks the columns with gaps. In CSV gaps are empty cells.
+    OpenSim reads MOT and STO up to the first gap. For a walk, the longest stretch without gaps in angles is written;
+    for a run, STO lacks the columns with gaps. In CSV gaps are empty cells.
 
     Args:
         result: a run (of `simulate`, or one member of an ensemble with trajectories); a scan, as CSV; a `Walk`, or both
@@ -220,10 +220,14 @@ def run_columns(run: xr.Dataset) -> tuple[np.ndarray, dict[str, Column]]:
     floats = [c.values for c in columns.values() if c.values.dtype.kind == "f"]
     known = np.isfinite(np.stack(floats)).any(axis=0) if floats else np.ones(run.sizes["time"], bool)
     if not known.any():
-        ended = "".join(f" ({text})" for text in (summary(run) if "status_legend" in run.attrs else ()))
-        raise ValueError(f"the run has no value at any time{ended}: there is nothing to write")
+        raise ValueError(f"the run has no value at any time{_ended(run)}: there is nothing to write")
     last = np.flatnonzero(known)[-1] + 1
     return run["time"].values[:last], {k: Column(c.values[:last], c.unit) for k, c in columns.items()}
+
+
+def _ended(run: xr.Dataset) -> str:
+    """How a run ended, in brackets; empty if it does not say."""
+    return "".join(f" ({text})" for text in (summary(run) if "status_legend" in run.attrs else ()))
 
 
 def _is_scan(result: Any) -> bool:
@@ -236,7 +240,7 @@ def members_csv(scan: xr.Dataset) -> str:
     Units are in the header, values that are not known are empty cells, and elements of arrays have a column each.
 
     Raises:
-        ValueError: for a scan with time histories or times of events.
+        ValueError: for a scan without members, and for one with time histories or times of events.
 
     Examples:
         >>> import xarray as xr
@@ -248,6 +252,8 @@ def members_csv(scan: xr.Dataset) -> str:
         80.0,0,completed,2.5
     """
     dims = [str(dim) for dim in scan["status"].dims]
+    if not scan["status"].size:
+        raise ValueError(f"nothing to write: the scan over {', '.join(dims)} has no members")
     if long := [str(name) for name, x in scan.data_vars.items() if {"time", "instant", "event"} & {*x.dims}]:
         what = f"a table of members has one row for each, and this scan has time histories ({first_few(long)})"
         raise ValueError(f"{what}: write .nc, leave them out, or export one member, data.isel({dims[0]}=0)")
@@ -327,6 +333,8 @@ def _recording(result: Any) -> Recording:
 def _run_recording(run: xr.Dataset) -> Recording:
     """The joint angles of a run until its end, by the function that its model names."""
     time, _ = run_columns(run)  # checks that it is one run with values
+    if time.size < 2:
+        raise ValueError(f"the run has values at one time only{_ended(run)}, and MOT needs two: write .csv or .sto")
     run = over_time(run).isel(time=slice(time.size))
     kind = recorded_class(run)
     if kind is None or not kind.recording:

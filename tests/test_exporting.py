@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import json
 import math
+import re
 import sys
 import warnings
 from typing import Any
@@ -25,7 +26,7 @@ from jaxgait.motion.drive import reference_gait, synthetic_recording
 from jaxgait.motion.naming import motion_drive, motion_strides, named_stride
 from jaxgait.motion.readers import read_recording
 from jaxgait.motion.record import walk_record, write_record
-from jaxgait.motion.recording import GroundReaction
+from jaxgait.motion.recording import GroundReaction, Recording
 from jaxgait.motion.stride import embedded_stride
 from jaxgait.plot.histories import picture
 from tests.motion import walker
@@ -182,6 +183,25 @@ def test_a_walk_of_markers_becomes_joint_angles(tmp_path):
         export({"before": walk, "after": walk}, tmp_path / "walk.csv")
 
 
+@pytest.mark.filterwarnings("error")
+def test_axes_other_than_those_of_the_laboratory_are_in_the_header(tmp_path):
+    measured = lambda w: measure([Recording("W", "W.trc", w.rate, w.time, markers=w.markers)])
+    export(measured(W), tmp_path / "walk.mot")
+    upward = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # z up, forward along y
+    said = "x is forward (+y of the laboratory), y is up (+z of the laboratory): turn the laboratory's ground forces"
+    with pytest.warns(MotionWarning, match=re.escape(said)):
+        export(measured(walker.turned(W, upward)), tmp_path / "turned.mot")
+    assert f"X{said[1:]} likewise." in (tmp_path / "turned.mot").read_text()
+    slope = math.radians(5.0)
+    ramp = np.array(
+        [[math.cos(slope), -math.sin(slope), 0.0], [math.sin(slope), math.cos(slope), 0.0], [0.0, 0.0, 1.0]]
+    )
+    with pytest.warns(
+        MotionWarning, match="the ground rises by .* deg along the path: angles and heights are relative"
+    ):
+        export(measured(walker.turned(W, ramp)), tmp_path / "ramp.mot")
+
+
 def test_one_trial_of_several_is_chosen(tmp_path):
     """And a trial that does not apply was ignored."""
     trial = synthetic_recording(reference_gait())
@@ -298,6 +318,12 @@ def test_a_run_without_any_value_is_not_written(run, fall, tmp_path):
         failed = found.where(found.time < -1.0).assign_attrs(status=3, status_legend='{"3": "failed: stiff"}')
         with pytest.raises(ValueError, match=r"the run has no value at any time \(failed: stiff\)"):
             export(failed, tmp_path / f"a.{ending}")
+
+
+def test_a_run_of_one_sample_is_no_recording(run, tmp_path):
+    begun = run.where(run.time <= 0.0).assign_attrs(status=3, status_legend='{"3": "failed: stiff"}')
+    with pytest.raises(ValueError, match=r"values at one time only \(failed: stiff\), and MOT needs two: write \.csv"):
+        export(begun, tmp_path / "a.mot")
 
 
 def test_a_member_with_times_of_its_own_is_a_run(run, fall, tmp_path):
@@ -417,6 +443,8 @@ def test_what_cannot_be_written_is_named(fall, tmp_path):
         export(fall, tmp_path / "run.xls")
     with pytest.raises(ValueError, match=r"this scan has time histories .*, data\.isel\(member=0\)"):
         export(xr.concat([fall, fall], "member").assign(status=("member", [0, 0])), tmp_path / "a.csv")
+    with pytest.raises(ValueError, match="nothing to write: the scan over mass has no members"):
+        export(xr.Dataset({"status": ("mass", np.zeros(0, int))}, {"mass": np.zeros(0)}), tmp_path / "a.csv")
     with pytest.raises(TypeError, match="cannot be written as a table over time: give a run, a Walk"):
         export(3.0, tmp_path / "a.mot")
     trial = synthetic_recording(reference_gait())

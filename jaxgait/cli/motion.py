@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxgait import registry
 from jaxgait.cli import console, parsing
-from jaxgait.cli.console import write_json
+from jaxgait.cli.console import STDOUT, write_json
 from jaxgait.cli.gait_table import table_lines, table_record
 from jaxgait.cli.options import check_not_read, check_unused
 from jaxgait.exporting import ENDINGS, export
@@ -86,6 +86,8 @@ def show(request: Any) -> None:
 
     check_harmonics(request.harmonics)
     parsing.check_output(request.out, kinds=(*kinds(), *(ending[1:] for ending in (*RECORDS, *PAGES, *TABLES))))
+    if request.json not in (None, STDOUT):
+        check_not_read([*(("out", path) for path in _outputs(request)), ("json", request.json)], ())
     walks = _walks(request)
     if walks is None:
         _show_stride(request)
@@ -106,6 +108,16 @@ def show(request: Any) -> None:
     _check_usable([*verdicts.values()])
     if request.out is None or request.out.suffix.lower() in (*RECORDS, *PAGES):  # aligning a leg takes seconds
         _show_changes([*verdicts.values()])
+
+
+def _outputs(request: Any) -> list[pathlib.Path]:
+    """The files of `show` that are named after `--out`: one for each leg, and the page and picture of a record."""
+    out = request.out
+    if out is None or out.suffix.lower() in TABLES:
+        return []
+    legs = [out.with_stem(f"{out.stem}_{side}") for side in ("right", "left")] if request.leg == "both" else [out]
+    endings = (out.suffix, ".png", ".html") if out.suffix.lower() in (*RECORDS, *PAGES) else (out.suffix,)
+    return list(dict.fromkeys(leg.with_suffix(ending) for leg in legs for ending in endings))
 
 
 def _show_stride(request: Any) -> None:
@@ -206,11 +218,10 @@ def _facts(walk: Walk) -> Iterator[str]:
         plates = count_of(len(r.forces), "force plate", "force plates")
         yield f"{r.file}: {r.frames} frames at {r.rate:g} Hz, {len(r.markers)} markers, {plates}"
     yield _person(walk)
-    ground = f"treadmill, belt {walk.belt:.3f} m/s" if walk.belt else "overground"
     moved = abs(walk.period - walk.stride_time) > 1e-6
     repeats = f" from heel strike to heel strike; its angles repeat after {walk.period:.4f} s" if moved else ""
     speed = f"drive at {walk.speed:.3f} m/s ({walk.speed_source})"
-    yield f"{walk.side} leg, {ground}; {speed}, stride time {walk.stride_time:.4f} s{repeats}"
+    yield f"{walk.side} leg, {walk.surface}; {speed}, stride time {walk.stride_time:.4f} s{repeats}"
     yield from _strides(walk)
     yield "segments: " + ", ".join(f"{k[:-2].replace('_', ' ')} {v:.3f} m" for k, v in walk.segments.items())
     if LOADS[1] in walk.mean and "ground_peak_body_weights" in figures:

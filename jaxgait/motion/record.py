@@ -62,7 +62,7 @@ def walk_record(walk: Walk, harmonics: int | None = None) -> dict[str, Any]:
         "source": {
             "leg": walk.side,
             **walk.subject,
-            "surface": f"treadmill, belt {walk.belt:.3f} m/s" if walk.belt else "overground",
+            "surface": walk.surface,
             "files": [leg.recording.file for leg in walk.legs],
             "rate_Hz": [leg.recording.rate for leg in walk.legs],
             "written_by": _writer(),

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgait.motion import MotionWarning
+from jaxgait.motion.capture.axes import axes_remarks
 from jaxgait.motion.capture.coordinates import SAGITTAL, leg_angles
 from jaxgait.motion.capture.tables import trial_curves
 from jaxgait.motion.capture.walk import Walk
@@ -229,6 +230,10 @@ def walk_recording(walks: Sequence[Walk], trial: int | None = None) -> Recording
         walks: of one leg, or of both legs of the same trials.
         trial: its number, counted from 0; may be omitted if there is only one.
 
+    Warns:
+        jaxgait.motion.MotionWarning: if x and y of the laboratory are not forward and up, or the ground is not level:
+            the header says so.
+
     Raises:
         ValueError: if there is no such trial, if there are several and none is given, and as in `check_one_walk`.
 
@@ -254,5 +259,9 @@ def walk_recording(walks: Sequence[Walk], trial: int | None = None) -> Recording
     for side, one in curves.items():
         joints = (np.radians(one[f"{name}_angle"].values) for name in ("thigh", "knee", "ankle"))
         angles |= leg_angles(mean("hip_x"), mean("hip_height"), *joints, side=side, tilt=tilt)
-    of = walks[0].legs[number].recording
-    return Recording(of.name, of.file, of.rate, of.time, angles=angles, notes=(SAGITTAL,))
+    leg = walks[0].legs[number]
+    of, remarks = leg.recording, axes_remarks(leg.axes)
+    if remarks:
+        warn_user(f"positions and angles are in the walker's axes: {'; '.join(remarks)}", MotionWarning)
+    sentences = (f"{text[0].upper()}{text[1:]}." for text in remarks)
+    return Recording(of.name, of.file, of.rate, of.time, angles=angles, notes=(SAGITTAL, *sentences))

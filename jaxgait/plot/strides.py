@@ -215,7 +215,7 @@ def _check(data: xr.Dataset, last: int | None) -> None:
     if not _has_all_samples(data, dim):
         raise ValueError(
             f"curves over the stride need all {per_stride * total + 1} samples of {total} strides, and there are "
-            f"{data.sizes[dim]}: give the whole result, and last=1 for its last stride"
+            f"{data.sizes[dim]}: give the whole result (a file written without --last), and last=1 for its last stride"
         )
     if last is not None and checks.count("last", last) > total:
         raise ValueError(f"last must be at most {total}, the number of strides, got {last}")

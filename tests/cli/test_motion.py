@@ -72,6 +72,11 @@ def test_a_speed_may_have_another_unit(capsys):
         (["motion", "hbm07_0.98ms", "--cutoff", "6"], "is one stride, not a recording: leave --cutoff out"),
         (["motion", "."], ".: is a folder; name a CSV file"),
         (["motion", "hbm07_0.98ms", "--out", "."], "cannot write .: it is a folder"),
+        (["motion", "hbm07_0.98ms", "--out", "a.json", "--json", "a.html"], "cannot write a.html: --out writes it"),
+        (
+            ["motion", "w.trc", "--leg", "both", "--out", "a.json", "--json", "a_left.json"],
+            "a_left.json: --out",
+        ),
         (["motion", "hbm07_0.98ms", "--speed=-1"], "speed must be a positive number, got -1"),
         (["motion", "hbm07_0.98ms", "--speed=3.5"], "check speed_m_s and time_s"),
         (["run", "knee", "--motion", "nobody"], "nobody: no such file, nor an embedded gait (there are rajagopal_1.2"),

@@ -83,6 +83,17 @@ def test_trials_of_different_speeds_are_warned_of():
     assert any(line.startswith("the speed is 0.93") and "in B and 1.26 m/s in A" in line for line in warnings)
 
 
+def test_a_treadmill_and_the_floor_are_told_apart():
+    belt = walker.walker(duration=5.0, treadmill=True, seed=3)
+    walk = measure([trial("A", W), trial("B", belt)])
+    moving = [s.belt for s in walk.kept if s.belt]
+    assert 0 < len(moving) < len(walk.kept) and walk.belt == pytest.approx(np.mean(moving))
+    assert walk.surface == f"treadmill, belt {walk.belt:.3f} m/s ({len(moving)} of {len(walk.kept)} strides)"
+    line = "strides on a treadmill (B) and overground are averaged together: measure them apart, unless they are alike"
+    assert line in walk.warnings
+    assert measure([trial("A", W)]).surface == "overground"
+
+
 def test_a_trial_whose_strides_are_all_dropped_is_compared_and_named():
     """The strides of B are too slow to be pooled with the more numerous ones of A."""
     walk = measure([trial("A", walker.walker(duration=8.0, seed=1)), trial("B", AGAIN, slower=1.35)])

@@ -153,6 +153,8 @@ def test_missing_frames_are_gaps_and_uneven_ones_are_resampled(tmp_path):
     found = _read(tmp_path, "\n".join(lines[:20] + lines[23:]))
     assert found.frames == W.time.size
     assert np.isnan(found.markers["RASI"][14:17]).all() and np.isfinite(found.markers["RASI"][[13, 17]]).all()
+    assert found.warnings == ()  # not that it ends early
+    assert _read(tmp_path, "\n".join(lines[:20] + lines[23:]).rstrip("\n")).frames == W.time.size  # no line end
     jitter = 0.002 * np.sin(np.arange(W.time.size) * 2.3)
     rows = [
         f"{W.time[i] + jitter[i]:.7f},{','.join(line.split(',')[1:])}" for i, line in enumerate(CSV.split("\n")[1:])

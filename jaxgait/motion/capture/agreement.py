@@ -107,7 +107,7 @@ def one_walk(strides: Sequence[StrideCurve], kept: Sequence[StrideCurve]) -> lis
         strides: those that are sound in their own trial; trials are compared by them.
         kept: those of them that resemble the others of all trials; trials without any are named.
     """
-    found = _discarded(strides, kept)
+    found = [*_discarded(strides, kept), *_surfaces(kept)]
     for what, unit, limit, of in (
         ("stride time", "s", STRIDE_TIME, lambda s: s.stride_time),
         ("speed", "m/s", SPEED, lambda s: s.speed),
@@ -122,6 +122,15 @@ def one_walk(strides: Sequence[StrideCurve], kept: Sequence[StrideCurve]) -> lis
         if line:
             found.append(f"{line}: their mean represents no actual stride; measure trials of one speed together")
     return found
+
+
+def _surfaces(kept: Sequence[StrideCurve]) -> list[str]:
+    """A warning about a mean over strides on a treadmill and overground."""
+    belts = by_trial([s for s in kept if s.belt])
+    if not belts or all(s.belt for s in kept):
+        return []
+    what = f"strides on a treadmill ({first_few([*belts])}) and overground are averaged together"
+    return [f"{what}: measure them apart, unless they are alike"]
 
 
 def _discarded(strides: Sequence[StrideCurve], kept: Sequence[StrideCurve]) -> list[str]:

@@ -23,6 +23,8 @@ OVERGROUND_SPEED = 0.3
 """Mean speed in m/s of pelvis or hip in the laboratory above which the walk is overground."""
 CALIBRATION_TILT = math.radians(1.5)
 """Slope of the ground in rad up to which it is due to tilted axes of the laboratory; steeper ground is a ramp."""
+SAME_AXES = math.radians(5.0)
+"""Angle in rad between axes of the walker and the laboratory up to which forces need not be turned."""
 MAX_LEAN = 25.0
 """Mean angle in deg between the legs and an axis of the laboratory, above which that is probably not vertical."""
 BACKWARDS = (
@@ -68,6 +70,26 @@ class Axes(NamedTuple):
 def slope_text(slope: float) -> str:
     """What notes and warnings say about a slope in rad, positive uphill."""
     return f"the ground {'rises' if slope > 0 else 'falls'} by {math.degrees(abs(slope)):.1f} deg along the path"
+
+
+def axes_remarks(axes: Axes) -> list[str]:
+    """What the reader of positions and angles in the walker's axes must know; nothing if x is forward, y up, all level.
+
+    Examples:
+        >>> import numpy as np
+        >>> from jaxgait.motion.capture.axes import Axes, axes_remarks
+        >>> axes_remarks(Axes(np.eye(3), ()))
+        []
+        >>> backward = Axes(np.diag([-1.0, 1.0, -1.0]), ())
+        >>> print(axes_remarks(backward)[0].partition(": ")[0])
+        x is forward (-x of the laboratory), y is up (+y of the laboratory)
+    """
+    forward, up, _ = axes.rotation
+    found = [slope_text(axes.slope) + ": angles and heights are relative to it"] if axes.slope else []
+    if min(forward[0], up[1]) < math.cos(SAME_AXES + abs(axes.slope)):
+        what = f"x is forward ({_describe(forward)}), y is up ({_describe(up)})"
+        found.append(f"{what}: turn the laboratory's ground forces likewise")
+    return found
 
 
 def find_axes(

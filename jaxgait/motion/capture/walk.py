@@ -125,8 +125,24 @@ class Walk:
 
     @property
     def belt(self) -> float:
-        """Speed of the belt in m/s; 0 overground."""
-        return float(np.mean([s.belt for s in self.kept]))
+        """Mean speed of the belt in m/s during the strides on one; 0 overground."""
+        return float(np.mean([s.belt for s in self.kept if s.belt] or [0.0]))
+
+    @property
+    def surface(self) -> str:
+        """What the strides were taken on, in words.
+
+        Examples:
+            >>> from jaxgait.motion.capture.walk import measure
+            >>> from jaxgait.motion.drive import reference_gait, synthetic_recording
+            >>> print(measure([synthetic_recording(reference_gait())]).surface)
+            overground
+        """
+        moving = sum(s.belt != 0.0 for s in self.kept)
+        if not moving:
+            return "overground"
+        treadmill = f"treadmill, belt {self.belt:.3f} m/s"
+        return treadmill if moving == len(self.kept) else f"{treadmill} ({moving} of {len(self.kept)} strides)"
 
     @property
     def assumed_path(self) -> AssumedPath | None:

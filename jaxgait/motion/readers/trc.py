@@ -50,7 +50,10 @@ def read_trc(source: Source, name: str) -> Recording:
     start = first_data(source, at + 1)
     names = _names(source, at)
     sheet = read_sheet(source, start, 2 + 3 * len(names), beyond=3)
-    sheet, early = fully_written(source, sheet, _stated(header, "numframes"), "frames")
+    counted, numbers = _stated(header, "numframes"), sheet.values[:, 0]
+    if counted is not None and numbers[-1] - numbers[0] + 1 >= counted:  # up to the last frame: others may be missing
+        counted = None
+    sheet, early = fully_written(source, sheet, counted, "frames")
     excerpt = _is_excerpt(header, sheet)
     notes = [*_header_notes(header, sheet, len(names), excerpt), *sheet.notes]
     counted_markers = _stated(header, "nummarkers")
