@@ -163,6 +163,16 @@ def test_missing_frames_are_gaps_and_uneven_ones_are_resampled(tmp_path):
     assert any("uneven" in note and "resampled" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("quaternions", [True, False])
+def test_rotations_and_bones_are_no_markers(quaternions, tmp_path):
+    plain = _read(tmp_path, walker.optitrack(W), "plain.csv")
+    found = _read(tmp_path, walker.motive_skeleton(W, quaternions), "skeleton.csv")
+    assert found.markers.keys() == plain.markers.keys() and not found.angles
+    for name, x in plain.markers.items():
+        np.testing.assert_array_equal(found.markers[name], x)
+    assert "not read: columns of bone" in found.notes
+
+
 def test_stated_and_found_units_are_reported(tmp_path):
     found = _read(tmp_path, VARIANTS["metres under mm"])
     assert "the header states mm" in found.warnings[0] and "taken as m" in found.warnings[0]

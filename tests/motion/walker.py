@@ -174,6 +174,26 @@ def optitrack(w: Walker) -> str:
     return "\n".join(lines) + "\n"
 
 
+def motive_skeleton(w: Walker, quaternions: bool) -> str:
+    """An export of Motive with a bone that has the name of a marker, its rotation before its position."""
+    kinds = ["Rotation"] * (4 if quaternions else 3) + ["Position"] * 3
+    more = [
+        ["Bone"] * len(kinds),
+        ["Jo:RToe"] * len(kinds),
+        ["1"] * len(kinds),
+        kinds,
+        [*"XYZW"[: len(kinds) - 3], *"XYZ"],
+    ]
+    lines = optitrack(w).splitlines()
+    for i, cells in enumerate(more):
+        at = lines[2 + i].split(",")
+        lines[2 + i] = ",".join([*at[:2], *cells, *at[2:]])
+    for i in range(7, len(lines)):
+        at = lines[i].split(",")
+        lines[i] = ",".join([*at[:2], *(f"{0.1 * k:.1f}" for k in range(len(kinds))), *at[2:]])
+    return "\n".join(lines) + "\n"
+
+
 def visual3d(w: Walker) -> str:
     """A text file as Visual3D exports it: lines of files, signals, types and folders over the components."""
     over = lambda first, text: f"\t{first}" + f"\t{text}" * 3 * len(w.markers)

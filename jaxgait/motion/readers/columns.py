@@ -50,6 +50,8 @@ class _Header(NamedTuple):
     """A line of units by column in lower case, if there is one."""
     count: float | None
     """The number of frames."""
+    no_positions: dict[int, str]
+    """What is in columns that OptiTrack's lines of types and quantities distinguish from positions of markers."""
 
 
 def read_labelled(source: Source, name: str) -> Recording:
@@ -132,6 +134,11 @@ def _recording_of(source: Source, name: str) -> Recording:
     header = _read_header(source, section, start)
     sheet, early = fully_written(source, read_sheet(source, start, len(header.names)), header.count, "frames")
     notes = [*sheet.notes, *_not_read(source, parts, main)]
+    if header.no_positions:
+        notes.append(f"not read: columns of {first_few([*dict.fromkeys(header.no_positions.values())])}")
+        kept = [i for i in range(len(header.names)) if i not in header.no_positions]
+        header = header._replace(names=[header.names[i] for i in kept])
+        sheet = sheet._replace(values=sheet.values[:, kept])
     named = [*map(without_unit, header.names)]
     plain = model_results.renamed([name for name, _ in named])
     notes += plain.notes
@@ -222,7 +229,7 @@ def _read_header(source: Source, section: int, start: int) -> _Header:
         advice = "label every column; decimal commas need ';' or tabs between the cells"
         raise source.error(f"{width} cells under {len(names)} labels", advice, start)
     count = next((float(found[1]) for line in lines if (found := _COUNT.match(line))), None)
-    return _Header(names, _rate(lines), units, count)
+    return _Header(names, _rate(lines), units, count, {} if units else _no_positions(rows, len(names)))
 
 
 def _units(source: Source, rows: list[list[str]], start: int) -> list[str]:
@@ -276,6 +283,17 @@ def _names(whole: list[list[str]], width: int) -> list[str] | None:
         return clocks + [f"{name}.{axis}" for name in listed for axis in "XYZ"]
     at = next((i for i in range(len(rows) - 1, -1, -1) if len(rows[i]) >= max(2, 0.5 * width)), None)
     return None if at is None else whole[at][: max(width, len(rows[at]))]
+
+
+def _no_positions(rows: list[list[str]], width: int) -> dict[int, str]:
+    """Columns of rotations, errors and, beside markers, bones, each with what it contains (OptiTrack's skeletons)."""
+    words = [[cell.lower() for cell in row] for row in rows]
+    quantities = next((row for row in words if "position" in row), [])
+    types = next((row for row in words if "type" in row[:2]), [])
+    others = {i: word for i, word in enumerate(quantities[:width]) if word not in ("", "position")}
+    if any("marker" in word for word in types):
+        others |= {i: word for i, word in enumerate(types[:width]) if i > 1 and word and "marker" not in word}
+    return others if quantities else {}
 
 
 def _named(above: list[list[str]], axes: list[str]) -> list[str]:
