@@ -99,7 +99,6 @@ class WatchedFirst(Watched):
         return dict(reversed(super().transitions().items()))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "fired"), [(Watched, [0, 1]), (WatchedFirst, [0, -1])])
 def test_the_order_is_that_of_declaration(kind, fired):
     runs = all_of(kind, height=HEIGHTS, scale=jnp.logspace(-3, 3, 40))

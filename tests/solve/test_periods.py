@@ -37,7 +37,6 @@ class Driven(Model):
         return Turn(y.v / self.stride_time, (40.0 * beat - 25.0 * y.x - 2.0 * y.v) / self.stride_time)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("stride_time", [0.5, 2.0])
 def test_what_depends_on_phases_alone_has_no_derivative_by_the_period(stride_time):
     reached = Measure("reached", lambda run: jnp.max(jnp.abs(run["x"][-20:])), "m", "largest position")

@@ -39,7 +39,6 @@ def in_fork(call):
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore:os.fork")
 @pytest.mark.parametrize("name", CALLS)

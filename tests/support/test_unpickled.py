@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
 SCRIPT = '''
 import subprocess, sys
 import cloudpickle
@@ -64,7 +62,6 @@ print(*(type(one).__name__ for one in back), back == (*made(), arm))
 '''
 
 
-@pytest.mark.slow
 def test_models_of_a_script_keep_their_values_in_another_process():
     """There, all had the defaults of their classes, without a word."""
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)

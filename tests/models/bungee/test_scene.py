@@ -8,7 +8,6 @@ from jaxgait.models.bungee.scene import scene
 from jaxgait.plot.style import BLUE
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("bridge", [1.0, 0.31, 0.02])
 def test_the_lowest_point_of_the_man_is_at_the_height(bridge):
     model = Bungee(ground=50.0 * bridge, rope_length=30.0 * bridge, stiffness=29.0 / bridge)

@@ -10,7 +10,6 @@ from jaxgait.plot.scene import Body, scene
 from jaxgait.plot.style import GREEN
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("robot", [Creeper(), Inchworm(units=2)])
 def test_pads_that_grip_touch_the_wall(robot):
     """In mid-extension the front pads are free and the rear ones hold, in mid-retraction the opposite."""
