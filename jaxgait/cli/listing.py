@@ -117,7 +117,7 @@ def run_lines(run: xr.Dataset, left_out: Mapping[str, str] = MappingProxyType({}
     record, attrs = run_record(run.assign({n: displayed(x) for n, x in run.items() if "time" in x.dims})), run.attrs
     ended = f"{attrs['status_text']}, {attrs['t_end_s']:.6g} s" if "t_end_s" in attrs else "run"
     begins = float(run["time"][0]) if "time" in run.coords else 0.0
-    part = f", of which {begins:.6g} s are left out," if begins > 0.0 else ""
+    part = f", without the first {begins:.6g} s," if begins > 0.0 else ""
     yield f"{attrs.get('model', 'result')}: {ended}{part} in {run.sizes['time'] - 1} samples"
     found = record["measures"]
     if found or left_out:

@@ -23,7 +23,7 @@ from jaxgait.motion import NotAligned
 from jaxgait.motion.capture.dynamics import JOINTS, Dynamics
 from jaxgait.motion.capture.joints import AUTO
 from jaxgait.motion.capture.leg import Options
-from jaxgait.motion.capture.maps import read_map
+from jaxgait.motion.capture.maps import SIDES, read_map
 from jaxgait.motion.capture.strides import jumps as jumps_of
 from jaxgait.motion.capture.tables import stride_curves
 from jaxgait.motion.capture.walk import LOADS, Walk, measure, measure_both, walk_stride
@@ -86,12 +86,12 @@ def show(request: Any) -> None:
 
     check_harmonics(request.harmonics)
     parsing.check_output(request.out, kinds=(*kinds(), *(ending[1:] for ending in (*RECORDS, *PAGES, *TABLES))))
-    if request.json not in (None, STDOUT):
-        check_not_read([*(("out", path) for path in _outputs(request)), ("json", request.json)], ())
     walks = _walks(request)
     if walks is None:
         _show_stride(request)
         return
+    if request.json not in (None, STDOUT):
+        check_not_read([*(("out", path) for path in _outputs(request)), ("json", request.json)], ())
     verdicts = {side: judge(walk_stride(walk, request.harmonics)) for side, walk in walks.items()}
     for side, walk in walks.items():
         print("\n".join([*summary(walk, verdicts[side]), describe(verdicts[side]), ""]))
@@ -100,8 +100,7 @@ def show(request: Any) -> None:
         _write_table([*walks.values()], request.out, request.files)
     elif request.out is not None:
         for side, walk in walks.items():
-            out = request.out.with_stem(f"{request.out.stem}_{side}") if request.leg == "both" else request.out
-            _write(out, walk, verdicts[side], request.harmonics)
+            _write(_leg_file(request, side), walk, verdicts[side], request.harmonics)
     records = {side: _record(walk, verdicts[side]) for side, walk in walks.items()}
     found = records if request.leg == "both" else records[request.leg]
     write_json(request.json, found | {"spatiotemporal": table_record([*walks.values()])})
@@ -110,14 +109,18 @@ def show(request: Any) -> None:
         _show_changes([*verdicts.values()])
 
 
+def _leg_file(request: Any, side: str) -> pathlib.Path:
+    """The file of one leg: that of `--out`, with the side in its name if both legs are written."""
+    return request.out.with_stem(f"{request.out.stem}_{side}") if request.leg == "both" else request.out
+
+
 def _outputs(request: Any) -> list[pathlib.Path]:
-    """The files of `show` that are named after `--out`: one for each leg, and the page and picture of a record."""
-    out = request.out
-    if out is None or out.suffix.lower() in TABLES:
+    """The files that `_write` names after `--out`: one for each leg, and the page and picture of a record."""
+    if request.out is None or request.out.suffix.lower() in TABLES:
         return []
-    legs = [out.with_stem(f"{out.stem}_{side}") for side in ("right", "left")] if request.leg == "both" else [out]
-    endings = (out.suffix, ".png", ".html") if out.suffix.lower() in (*RECORDS, *PAGES) else (out.suffix,)
-    return list(dict.fromkeys(leg.with_suffix(ending) for leg in legs for ending in endings))
+    own = request.out.suffix
+    endings = (own, ".png", ".html") if own.lower() in (*RECORDS, *PAGES) else (own,)
+    return list(dict.fromkeys(_leg_file(request, side).with_suffix(end) for side in SIDES for end in endings))
 
 
 def _show_stride(request: Any) -> None:

@@ -94,7 +94,7 @@ def _codes_of(text: str) -> frozenset[types.CodeType]:
 
 
 def _lambda(x: types.FunctionType, module: ast.AST) -> ast.AST:
-    """The lambda without the statement around it; ValueError if two are on one line, which cannot be told apart."""
+    """The lambda itself, without its statement; ValueError if several start on its line, as any of them may be it."""
     (found,) = (n for n in ast.walk(module) if isinstance(n, ast.Lambda) and n.lineno == x.__code__.co_firstlineno)
     return found
 

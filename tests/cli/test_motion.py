@@ -72,11 +72,6 @@ def test_a_speed_may_have_another_unit(capsys):
         (["motion", "hbm07_0.98ms", "--cutoff", "6"], "is one stride, not a recording: leave --cutoff out"),
         (["motion", "."], ".: is a folder; name a CSV file"),
         (["motion", "hbm07_0.98ms", "--out", "."], "cannot write .: it is a folder"),
-        (["motion", "hbm07_0.98ms", "--out", "a.json", "--json", "a.html"], "cannot write a.html: --out writes it"),
-        (
-            ["motion", "w.trc", "--leg", "both", "--out", "a.json", "--json", "a_left.json"],
-            "a_left.json: --out",
-        ),
         (["motion", "hbm07_0.98ms", "--speed=-1"], "speed must be a positive number, got -1"),
         (["motion", "hbm07_0.98ms", "--speed=3.5"], "check speed_m_s and time_s"),
         (["run", "knee", "--motion", "nobody"], "nobody: no such file, nor an embedded gait (there are rajagopal_1.2"),
@@ -184,6 +179,16 @@ def test_both_legs_of_a_recording(tmp_path, capsys, monkeypatch):
     cli.main(["motion", *files, "--out", str(tmp_path / "jo.mot")])
     assert {"knee_angle_r", "knee_angle_l"} <= set(read_recording(tmp_path / "jo.mot").angles)
     assert set(own) <= set(table.columns) and table.loc[100, ["stride", "percent (%)"]].tolist() == [1, 100.0]
+
+
+@pytest.mark.parametrize(("leg", "json"), [("both", "a_left.json"), ("right", "a.html")])
+def test_a_record_is_not_written_over_a_file_of_the_walk(leg, json, tmp_path, capsys):
+    _recorded(tmp_path)
+    file = tmp_path / "walk.trc"
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["motion", str(file), "--leg", leg, "--out", str(tmp_path / "a.json"), "--json", str(tmp_path / json)])
+    assert stop.value.code == console.BAD_INPUT and f"{json}: --out writes it" in capsys.readouterr().err
+    assert not [*tmp_path.glob("a*")]
 
 
 @pytest.mark.usefixtures("unaligned")

@@ -116,6 +116,15 @@ def test_last_strides_of_a_run_are_written(tmp_path):
     assert read_recording(angles).time.size == 101
 
 
+def test_a_run_without_its_beginning_says_so():
+    run = jaxgait.simulate(Bungee(), duration=2.0, samples=4)
+    assert next(listing.run_lines(run)) == "Bungee: completed, 2 s in 4 samples"
+    assert (
+        next(listing.run_lines(run.isel(time=slice(2, None))))
+        == "Bungee: completed, 2 s, without the first 1 s, in 2 samples"
+    )
+
+
 def test_motion_lists_sources(capsys):
     cli.main(["motion"])
     assert "Apache-2.0" in capsys.readouterr().out

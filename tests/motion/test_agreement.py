@@ -88,8 +88,9 @@ def test_a_treadmill_and_the_floor_are_told_apart():
     walk = measure([trial("A", W), trial("B", belt)])
     moving = [s.belt for s in walk.kept if s.belt]
     assert 0 < len(moving) < len(walk.kept) and walk.belt == pytest.approx(np.mean(moving))
-    assert walk.surface == f"treadmill, belt {walk.belt:.3f} m/s ({len(moving)} of {len(walk.kept)} strides)"
-    line = "strides on a treadmill (B) and overground are averaged together: measure them apart, unless they are alike"
+    share = f"in {len(moving)} of {len(walk.kept)} strides, else overground"
+    assert walk.surface == f"treadmill, belt {walk.belt:.3f} m/s {share}"
+    line = "strides on a treadmill (B) and overground are averaged together: measure them apart"
     assert line in walk.warnings
     assert measure([trial("A", W)]).surface == "overground"
 

@@ -170,7 +170,23 @@ def test_rotations_and_bones_are_no_markers(quaternions, tmp_path):
     assert found.markers.keys() == plain.markers.keys() and not found.angles
     for name, x in plain.markers.items():
         np.testing.assert_array_equal(found.markers[name], x)
-    assert "not read: columns of bone" in found.notes
+    assert "not read: columns labelled bone" in found.notes
+
+
+def test_a_column_may_be_called_position(tmp_path):
+    rows = [f"{0.01 * i:.2f},{0.1 * i:.1f},{i}" for i in range(20)]
+    found = _read(tmp_path, "\n".join(["time,position,knee_angle_r_deg", *rows]), "plain.csv")
+    assert {"position", "knee_angle_r_deg"} & {*found.angles} and found.rate == pytest.approx(100.0)
+    assert not [note for note in found.notes if "not read" in note]
+
+
+def test_every_second_frame_may_end_early_too(tmp_path):
+    lines = TRC.split("\n")
+    head, rows = lines[:6], [line for line in lines[6:] if line.strip()]
+    numbered = [f"{2 * i + 1}\t{row.split(chr(9), 1)[1]}" for i, row in enumerate(rows)]
+    whole, short = ("\n".join([*head, *part, ""]) for part in (numbered, numbered[: int(0.7 * len(rows))]))
+    assert not [line for line in _read(tmp_path, whole).warnings if "ends early" in line]
+    assert [line for line in _read(tmp_path, short).warnings if "ends early" in line]
 
 
 def test_stated_and_found_units_are_reported(tmp_path):

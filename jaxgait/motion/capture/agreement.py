@@ -129,8 +129,7 @@ def _surfaces(kept: Sequence[StrideCurve]) -> list[str]:
     belts = by_trial([s for s in kept if s.belt])
     if not belts or all(s.belt for s in kept):
         return []
-    what = f"strides on a treadmill ({first_few([*belts])}) and overground are averaged together"
-    return [f"{what}: measure them apart, unless they are alike"]
+    return [f"strides on a treadmill ({first_few([*belts])}) and overground are averaged together: measure them apart"]
 
 
 def _discarded(strides: Sequence[StrideCurve], kept: Sequence[StrideCurve]) -> list[str]:

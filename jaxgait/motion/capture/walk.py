@@ -142,7 +142,11 @@ class Walk:
         if not moving:
             return "overground"
         treadmill = f"treadmill, belt {self.belt:.3f} m/s"
-        return treadmill if moving == len(self.kept) else f"{treadmill} ({moving} of {len(self.kept)} strides)"
+        return (
+            treadmill
+            if moving == len(self.kept)
+            else f"{treadmill} in {moving} of {len(self.kept)} strides, else overground"
+        )
 
     @property
     def assumed_path(self) -> AssumedPath | None:

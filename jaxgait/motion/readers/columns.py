@@ -135,7 +135,7 @@ def _recording_of(source: Source, name: str) -> Recording:
     sheet, early = fully_written(source, read_sheet(source, start, len(header.names)), header.count, "frames")
     notes = [*sheet.notes, *_not_read(source, parts, main)]
     if header.no_positions:
-        notes.append(f"not read: columns of {first_few([*dict.fromkeys(header.no_positions.values())])}")
+        notes.append(f"not read: columns labelled {first_few([*dict.fromkeys(header.no_positions.values())])}")
         kept = [i for i in range(len(header.names)) if i not in header.no_positions]
         header = header._replace(names=[header.names[i] for i in kept])
         sheet = sheet._replace(values=sheet.values[:, kept])
@@ -288,12 +288,14 @@ def _names(whole: list[list[str]], width: int) -> list[str] | None:
 def _no_positions(rows: list[list[str]], width: int) -> dict[int, str]:
     """Columns of rotations, errors and, beside markers, bones, each with what it contains (OptiTrack's skeletons)."""
     words = [[cell.lower() for cell in row] for row in rows]
-    quantities = next((row for row in words if "position" in row), [])
-    types = next((row for row in words if "type" in row[:2]), [])
+    quantities = next((row for row in words if "position" in row and not any(row[:2])), [])
+    types = next((row for row in words if row[:2] == ["", "type"]), [])
+    if not (quantities and types):  # another program's file, in which a column may be called "position"
+        return {}
     others = {i: word for i, word in enumerate(quantities[:width]) if word not in ("", "position")}
     if any("marker" in word for word in types):
         others |= {i: word for i, word in enumerate(types[:width]) if i > 1 and word and "marker" not in word}
-    return others if quantities else {}
+    return others
 
 
 def _named(above: list[list[str]], axes: list[str]) -> list[str]:

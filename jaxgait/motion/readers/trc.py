@@ -51,7 +51,8 @@ def read_trc(source: Source, name: str) -> Recording:
     names = _names(source, at)
     sheet = read_sheet(source, start, 2 + 3 * len(names), beyond=3)
     counted, numbers = _stated(header, "numframes"), sheet.values[:, 0]
-    if counted is not None and numbers[-1] - numbers[0] + 1 >= counted:  # up to the last frame: others may be missing
+    span = (numbers[-1] - numbers[0]) / np.median(np.diff(numbers)) + 1  # in frames, which may be every second one
+    if counted is not None and span >= counted:  # the last frame is there: those that are missing are gaps
         counted = None
     sheet, early = fully_written(source, sheet, counted, "frames")
     excerpt = _is_excerpt(header, sheet)
